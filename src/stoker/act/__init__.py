@@ -1,1 +1,1 @@
-"""Processes and signals: holds jobs, sets them going, ends a build. Does not know why."""
+"""Processes and signals: holds jobs, releases them, ends a build. Does not know why."""

@@ -1,6 +1,6 @@
-"""Stops jobs and sets them going, whole trees at a time. Unaware of why.
+"""Stops and continues jobs, whole process trees at a time. Does not know why.
 
-A job is known by its first process; every signal goes out only if that is still the same process.
+A job is identified by its first process; a signal is sent only if that is still the same process.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from stoker.act.tree import Processes, descendants, listed_children, signal_tree
 from stoker.contract.process import Key, start_ticks, stat_fields, was_killed
 
 SCORE = 500
-"""oom_score_adj of jobs: half of the machine's memory on top of what they hold (proc(5)), so that the kernel, if it
-must kill, takes a compiler and neither the scheduler nor a person's shell. All processes of a job have the same score:
-among them the largest goes, and not the shell that waits for it."""
+"""oom_score_adj of jobs: half of the machine's memory in addition to what they hold (proc(5)), so that the kernel, if
+it must kill, takes a compiler rather than the scheduler or the user's shell. All processes of a job have the same
+score: among them the largest is killed, not the shell that waits for it."""
 
 ROUNDS = 5
-"""A process may fork while its tree is being stopped: look again until nothing of it runs, but not for ever."""
+"""A process may fork while its tree is being stopped: repeat until nothing of it runs, but not forever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Target:
     """A job's first process. `leads` says that it leads a process group of its own, as ninja's jobs do.
 
     `hosted` are processes elsewhere that work for it, below a server that must never be stopped itself. `spared` are
-    processes of it that talk to another machine, and must not be stopped either.
+    its processes that talk to another machine and must not be stopped either.
     """
 
     pid: int
@@ -39,20 +39,20 @@ class Target:
 
     @property
     def lives(self) -> bool:
-        """Whether this very process is still there, and not a zombie."""
+        """Say whether this very process still exists and is not a zombie."""
         return start_ticks(self.pid) == self.start_ticks
 
 
 def hold(target: Target) -> bool:
-    """Stop a newborn, which has hardly a child yet; True if it was there to be stopped."""
+    """Stop a newborn, which hardly has children yet; True if it still existed."""
     return target.lives and _send(target, signal.SIGSTOP)
 
 
 def freeze(targets: Sequence[Target]) -> list[bool]:
-    """Stop whole trees; for each, whether there was anything to stop.
+    """Stop whole trees; for each, return whether there was anything to stop.
 
-    A group is stopped at one stroke: the kernel lets nobody fork out of a group that has a signal pending. What left
-    the group, or never had one (make's jobs), is looked for until all of it is stopped. So is all of a job of which
+    A group is stopped atomically: the kernel lets no process fork out of a group that has a signal pending. Processes
+    that left the group, or jobs without one (make's), are stopped one by one until all are. So is every job of which
     something is spared.
     """
     stopped = [target.lives if target.spared else hold(target) for target in targets]
@@ -73,12 +73,13 @@ def _to_stop(processes: Processes, target: Target) -> list[int]:
 
 
 def release(target: Target) -> bool:
-    """Set a newborn going that was held; True if it was there. It had no time for a tree."""
+    """Continue a held newborn; True if it still existed. It had no time to grow a tree."""
     return target.lives and _send(target, signal.SIGCONT)
 
 
 def thaw(targets: Sequence[Target]) -> list[bool]:
-    """Set whole trees going; for each, whether it was there. Strays first: nobody shall wait for one still stopped."""
+    """Continue whole trees; for each, return whether it still existed. Strays first, so that nothing waits for a
+    stopped one."""
     living = [target.lives for target in targets]
     processes = Processes()
     there = [target.pid for target, lives in zip(targets, living, strict=True) if lives]
@@ -87,7 +88,7 @@ def thaw(targets: Sequence[Target]) -> list[bool]:
 
 
 def kill(target: Target) -> bool:
-    """SIGKILL to the whole tree; True if it was there."""
+    """Send SIGKILL to the whole tree; True if it still existed."""
     if not target.lives:
         return False
     below = descendants(target.pid)
@@ -97,22 +98,22 @@ def kill(target: Target) -> bool:
 
 
 def leave(target: Target, pids: Iterable[int]) -> None:
-    """A job's first process has ended, and these were seen to be its others: no one that lives may stay stopped.
+    """A job's first process has ended; `pids` were seen to belong to it: none that is alive may stay stopped.
 
-    Where that one was killed the rest is of no use to anybody, and holds memory, and the pipe that ninja reads to its
-    end: it is killed too.
+    If the first one was killed, the rest is useless, and holds memory and the pipe that ninja reads to its end: it is
+    killed too.
     """
     rest = [pid for pid in pids if pid != target.pid and _is_of(target, pid)]
     if not rest:
         return
     if was_killed(target.pid):
         _each(rest if target.leads else _handed_to(rest, {os.getppid()}), signal.SIGKILL)
-    # Where a watchdog has taken the supervisor's place, orphans go to init.
+    # If a watchdog has replaced the supervisor, orphans go to init.
     _each(rest if target.leads else _handed_to(rest, {os.getppid(), 1}), signal.SIGCONT)
 
 
 def _is_of(target: Target, pid: int) -> bool:
-    """Say whether the process is as old as the job at the most and, if that has a group, in it: pids are used again."""
+    """Say whether the process is no older than the job and, if that has a group, in it: pids are reused."""
     fields = stat_fields(pid)
     if not fields or fields[0] == b"Z" or int(fields[19]) < target.start_ticks:
         return False
@@ -120,9 +121,9 @@ def _is_of(target: Target, pid: int) -> bool:
 
 
 def _handed_to(pids: Iterable[int], heirs: set[int]) -> set[int]:
-    """Return those of them that the kernel has handed to one of the heirs when their job ended, and those below these.
+    """Return those that the kernel has reparented to one of the heirs when their job ended, and their descendants.
 
-    The others are processes that have got the pid of one that was the job's: in an hour pids are used again.
+    The others are unrelated processes that have reused a pid of the job: within an hour pids are reused.
     """
     parents = {pid: int(fields[1]) for pid in pids if (fields := stat_fields(pid))}
     found = {pid for pid, parent in parents.items() if parent in heirs}
@@ -137,25 +138,24 @@ def hold_hosted(hosted: Iterable[Key]) -> None:
 
 
 def release_hosted(hosted: Iterable[Key]) -> None:
-    """Set it going, also where its job has ended: nobody else would."""
+    """Continue it, even if its job has ended: nobody else would."""
     _each(reversed(Processes().trees(hosted)), signal.SIGCONT)
 
 
 def nudge(processes: Iterable[Key]) -> None:
-    """Set going processes that were seen just now, and only them; cheap where they are not stopped."""
+    """Continue processes that were seen just now, and only them; cheap if they are not stopped."""
     _each((pid for pid, _ in processes), signal.SIGCONT)
 
 
 def end_hosted(targets: Iterable[Target]) -> None:
-    """SIGTERM to what works elsewhere for jobs that are being ended."""
+    """Send SIGTERM to what works elsewhere for jobs that are being ended."""
     signal_tree(Processes().trees(key for target in targets for key in target.hosted), signal.SIGTERM)
 
 
 def raise_oom_score(pids: Iterable[int]) -> list[int]:
-    """Raise the score by which the kernel picks whom to kill: for these processes and all below them, whose pids are
-    returned. What any of them forks from now on inherits it.
+    """Raise the OOM score of these processes and their descendants; return their pids. Later children inherit it.
 
-    Parents come first, or a child that is forked meanwhile would keep the lower score.
+    Parents come first; otherwise a child that is forked meanwhile would keep the lower score.
     """
     todo, raised = list(pids), []
     while todo:

@@ -1,7 +1,7 @@
-"""The engine's half of what it and its supervisor say to each other, by files in the build's folder.
+"""The engine's side of the files by which it and its supervisor communicate, in the build's folder.
 
-While it works, an engine leaves behind what somebody must know who stands in for it (gate.json, heartbeat). When the
-command has failed, the supervisor asks (ended.json) and the engine answers (verdict.json). Unaware of why.
+While an engine works, it leaves what a process needs that acts in its place (gate.json, heartbeat). When the command
+has failed, the supervisor asks (ended.json) and the engine answers (verdict.json). Does not know why.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Handover:
         self._jobs = before.jobs if before is not None else ()
 
     def beat(self) -> None:
-        """Say that the engine is not deaf; to be called at every tick, at least every few seconds."""
+        """Show that the engine is alive; call this every tick, at least every few seconds."""
         with contextlib.suppress(OSError):
             self._file("heartbeat").touch(0o600)
 
@@ -44,11 +44,12 @@ class Handover:
         jobs: Sequence[Key],
         hosted: Mapping[Key, Key] = MappingProxyType({}),
     ) -> None:
-        """Leave behind how many jobs may run (0: none, a person's pause) and which are stopped, first to go first.
+        """Leave how many jobs may run (0: none, a user's pause) and which are stopped, in the order in which they
+        continue.
 
-        `hosted` are the stopped processes that a cache's server runs, with their jobs. `jobs` are those of living
-        schedulers. One whose scheduler was killed stays on the list while it lives: the supervisor ends what is left
-        when the command has ended. Does nothing if nothing has changed; a full disk is tried again at the next call.
+        `hosted` are the stopped processes that a cache's server runs, with their jobs. `jobs` are those of live
+        schedulers. A job whose scheduler was killed stays on the list while it lives: the supervisor ends what is left
+        when the command has ended. Does nothing if nothing has changed; if the disk is full, the next call tries again.
         """
         known = set(jobs)
         orphans = (key for key in self._jobs if key not in known and lives(key))
@@ -61,7 +62,7 @@ class Handover:
                 self._written = gate
 
     def asked(self) -> FailedAttempt | None:
-        """Return the supervisor's question, None while there is none or when it has been answered."""
+        """Return the supervisor's question; None if there is none or it has been answered."""
         question = load_or_none(FailedAttempt, self._file("ended.json"))
         supervisor = load_or_none(SupervisorRecord, self._paths.supervisor)
         if question is None or supervisor is None or question.attempt != supervisor.attempt:
@@ -70,9 +71,9 @@ class Handover:
         return None if verdict is not None and verdict.attempt == question.attempt else question
 
     def answer(self, attempt: int, *, again: bool, exit_code: int | None = None) -> None:
-        """Whether the command runs again, and which exit status counts if it is not its own.
+        """Answer whether the command runs again, and which exit status counts instead of its own.
 
-        Raises OSError if that cannot be written; then it does not run again.
+        Raises OSError if the answer cannot be written; then the command does not run again.
         """
         write_reserved(str(self._file("verdict.json")), dump(Verdict(attempt, again, exit_code)))
         record = load_or_none(SupervisorRecord, self._paths.supervisor)

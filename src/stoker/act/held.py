@@ -1,4 +1,4 @@
-"""Which processes an engine has stopped, by the gate that it left. Stdlib only: the supervisor stands on it."""
+"""Lists the processes that an engine has stopped, from its gate.json. Stdlib only: the supervisor uses it."""
 
 from stoker.act.tree import Processes
 from stoker.contract.gate_file import Gate

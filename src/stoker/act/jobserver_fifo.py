@@ -1,7 +1,8 @@
-"""A jobserver for what runs inside jobs: sub-makes, cargo, LTO links and nvcc take spare slots from a FIFO.
+"""A jobserver for tools inside jobs: sub-makes, cargo, LTO links and nvcc take spare slots from a FIFO.
 
-GNU make's protocol (make 4.4, "POSIX Jobserver"): a byte in the FIFO is the right to one job more than the one that
-every tool has by being there; it is read to take it and written to give it back. Unaware of how many slots are spare.
+GNU make's protocol (make 4.4, "POSIX Jobserver"): a byte in the FIFO is the right to run one more job than the one that
+every tool may always run; a tool reads a byte to take it and writes it to give it back. Unaware of how many slots are
+spare.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from pathlib import Path
 TOKEN = b"+"
 
 FIRST_WITH_FIFO = (4, 4)
-"""GNU make from 4.4 on understands `fifo:`; older ones end with an internal error when they meet it."""
+"""GNU make understands `fifo:` from 4.4 on; older ones end with an internal error."""
 
 VERSION_SECONDS = 5.0
 
 
 class JobserverFifo:
-    """The FIFO, and how many tokens of it are out. Raises OSError where it cannot be opened."""
+    """The FIFO, and how many tokens of it are taken. Raises OSError if it cannot be opened."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -36,11 +37,11 @@ class JobserverFifo:
     def taken(self) -> int:
         """Slots that tools inside jobs use now."""
         waiting = self._waiting()
-        self._issued = max(self._issued, waiting)  # tokens that were out when an engine before this one ended
+        self._issued = max(self._issued, waiting)  # tokens that were taken when an earlier engine ended
         return self._issued - waiting
 
     def offer(self, spare: int) -> None:
-        """Let `spare` tokens lie in the FIFO: what is taken comes back by itself."""
+        """Keep `spare` tokens in the FIFO: tools that took one give it back."""
         missing = spare - self._waiting()
         with contextlib.suppress(BlockingIOError):
             if missing > 0:
@@ -49,12 +50,12 @@ class JobserverFifo:
                 self._issued -= len(os.read(self._fd, -missing))
 
     def lose(self, count: int) -> None:
-        """So many are out and will not come back: who took them was killed. Should they come all the same, they count
+        """This many are taken and will not come back: their owners were killed. If they come back anyway, they count
         again."""
         self._issued -= count
 
     def close(self) -> None:
-        """Let go of it; tools that have it open keep what they took."""
+        """Close the FIFO; tools that have it open keep what they took."""
         os.close(self._fd)
 
     def _waiting(self) -> int:
@@ -63,10 +64,11 @@ class JobserverFifo:
 
 
 def make_jobserver_fifo(path: Path, width: int, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Make the FIFO; what has to be in a build's environment for its tools to use it, nothing if they must not.
+    """Create the FIFO; return the variables by which a build's tools use it, none if they must not.
 
-    A person's own MAKEFLAGS stay, and an older make on PATH would not survive the FIFO's name. Nor can that hold what
-    MAKEFLAGS is split or expanded at: make and ninja do not agree how to escape it.
+    The user's own MAKEFLAGS stay, and an older make on PATH would not survive the FIFO's name. The name must not
+    contain characters at which MAKEFLAGS is split or expanded either: make and ninja do not agree on how to escape
+    them.
     """
     odd = any(c.isspace() or c in "$\\" for c in str(path))
     if odd or environ.get("MAKEFLAGS") or not _make_knows_fifos():

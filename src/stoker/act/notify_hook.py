@@ -1,8 +1,7 @@
-"""Runs a person's own command when something of a build matters: detached, with a time limit. Stdlib only.
+"""Runs the notify command: detached, with a time limit. Stdlib only.
 
-The limit is kept by coreutils' timeout, so that it holds also when whoever called has been killed. What the command is
-given about the build are values of variables and a document on stdin: no word of it becomes a part of a shell's text.
-Unaware of what is announced.
+coreutils' timeout enforces the limit, so it holds even when the caller has been killed. Facts about the build are
+passed as variables and as a document on stdin: none becomes part of a shell's text. Unaware of what is announced.
 """
 
 import os
@@ -10,7 +9,7 @@ import signal
 from collections.abc import Mapping
 
 LIMIT_SECONDS = 30
-"""How long it may take: mail and chat answer within seconds, and the build's folder is kept busy meanwhile."""
+"""Time limit: mail and chat answer within seconds, and the build's folder is in use meanwhile."""
 
 KILL_SECONDS = 5
 """From the limit's SIGTERM to SIGKILL."""
@@ -18,11 +17,11 @@ KILL_SECONDS = 5
 _IN_FOLDER = 'cd "$1" 2>/dev/null; exec /bin/sh -c "$2"'
 
 _PLAIN_AGAIN = (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGUSR1, signal.SIGXFSZ)
-"""What engine and supervisor ignore or catch and a command must not."""
+"""Signals that engine and supervisor ignore or catch and a command must not."""
 
 
 def claim_end(folder: str) -> bool:
-    """Whether nobody has announced the end of the build in `folder`; from now on somebody has."""
+    """Say whether nobody has announced the end of the build in `folder` yet, and mark it as announced."""
     try:
         os.close(os.open(os.path.join(folder, "notified"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
@@ -33,9 +32,9 @@ def claim_end(folder: str) -> bool:
 
 
 def call_hook(command: str, cwd: str, log: str, facts: Mapping[str, str], document: bytes) -> int:
-    """Start `command` by the shell in `cwd`, and return its pid. Raises OSError, and ValueError for a NUL in it.
+    """Run `command` with the shell in `cwd`, and return its pid. Raises OSError, and ValueError if it contains NUL.
 
-    `facts` are added to our environment, `document` is its stdin; what it says is added to the file `log`.
+    `facts` are added to our environment, `document` is its stdin; its output is appended to the file `log`.
     """
     stdin = os.memfd_create("stoker-notify")
     try:

@@ -1,8 +1,8 @@
-"""A build's folder for temporary files in a tmpfs: made, looked for, and removed. Stdlib only, as the supervisor.
+"""A build's folder for temporary files in a tmpfs: creates, finds and removes it. Stdlib only, like the supervisor.
 
-Made as FOLDER/tmp, which is the build's TMPDIR, beside FOLDER/build, which names the build's own folder and the PID
-namespace: containers may share a tmpfs and do not see each other's processes. Unaware of which file system is the right
-one and of how much is in it. Removing follows no link, leaves what is mounted in there, and touches nothing but FOLDER.
+Created as FOLDER/tmp, which is the build's TMPDIR, next to FOLDER/build, which names the build's own folder and the PID
+namespace: containers may share a tmpfs and do not see each other's processes. Does not choose the file system or
+measure the contents. Removal follows no links, leaves mounts alone, and touches nothing outside FOLDER.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ MAX_NAME = 8192
 
 
 def make(parent: str, build: str) -> str:
-    """Return a new folder of our own in `parent` for the build whose folder is `build`. Raises OSError."""
+    """Create a private folder in `parent` for the build whose folder is `build`, and return it. Raises OSError."""
     folder = os.path.join(
         parent, PREFIX + os.urandom(6).hex()
     )  # not tempfile: it takes a MiB of the supervisor's memory
@@ -30,14 +30,14 @@ def make(parent: str, build: str) -> str:
 
 
 def tmpdir(folder: str) -> str:
-    """Return what TMPDIR is in there."""
+    """Return the TMPDIR in it."""
     return os.path.join(folder, TMP)
 
 
 def found_in(parent: str) -> Iterator[tuple[str, str]]:
-    """Folders of this kind and of our own in `parent`, each with the folder of the build that it was made for.
+    """Return our folders of this kind in `parent`, each with the folder of its build.
 
-    Not those of builds in other PID namespaces, which would seem dead to us.
+    Not those of builds in other PID namespaces, which would look dead to us.
     """
     with contextlib.suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
@@ -54,9 +54,9 @@ def found_in(parent: str) -> Iterator[tuple[str, str]]:
 def users(folder: str, pids: Iterable[int] | None = None) -> list[int]:
     """Return those of the processes (None: of all) whose TMPDIR is in there: daemons that the build has started.
 
-    Not those of other users, whose environment we may not know.
+    Not those of other users, whose environment we may not read.
     """
-    wanted = b"TMPDIR=" + os.fsencode(tmpdir(folder))  # or a folder in it, which a build script has made for itself
+    wanted = b"TMPDIR=" + os.fsencode(tmpdir(folder))  # or a folder in it that a build script has created for itself
     found = []
     for pid in pids if pids is not None else [int(name) for name in os.listdir("/proc") if name.isdigit()]:
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
@@ -66,7 +66,7 @@ def users(folder: str, pids: Iterable[int] | None = None) -> list[int]:
 
 
 def remove(folder: str) -> bool:
-    """Remove it with all that is in it; False if something is left, of another user or mounted there."""
+    """Remove it with all its contents; False if something is left that belongs to another user or is mounted there."""
     try:
         fd = _opened(folder)
     except FileNotFoundError:
@@ -75,7 +75,7 @@ def remove(folder: str) -> bool:
         return False
     try:
         _empty(fd)
-        os.rmdir(folder)  # follows no link, and takes no folder that something is in
+        os.rmdir(folder)  # follows no link, and does not take a folder that is not empty
     except OSError:
         return False
     finally:
@@ -84,7 +84,7 @@ def remove(folder: str) -> bool:
 
 
 def clear(folder: str) -> None:
-    """Remove all temporary files: those of killed compilers stay behind, and hold memory."""
+    """Remove all temporary files: killed compilers leave theirs behind, and they hold memory."""
     with contextlib.suppress(OSError):
         fd = _opened(folder)
         try:
@@ -112,11 +112,10 @@ def _opened(folder: str) -> int:
 
 
 def _empty(top: int) -> None:
-    """Remove all that is in the open folder.
+    """Remove everything in the open folder.
 
-    What a folder holds is first moved up into `top`, so that folders of any depth cost no depth here, and no name is
-    ever resolved through a folder that somebody else may exchange for a link. A folder that something is mounted on
-    cannot be moved, and stays.
+    Subfolders are first moved up into `top`, so that depth costs no recursion, and no name is ever resolved through a
+    folder that somebody else may replace by a link. A folder with a mount on it cannot be moved, and stays.
     """
     stuck = {""}
     while names := [name for name in os.listdir(top) if name not in stuck]:
@@ -124,7 +123,8 @@ def _empty(top: int) -> None:
 
 
 def _still_there(name: str, top: int) -> str:
-    """Remove what has this name in the folder `top`: the name under which it is still there, empty if it has gone."""
+    """Remove what has this name in the folder `top`; return the name under which it is still there, empty if it has
+    gone."""
     try:
         if not _is_folder(name, top):
             os.unlink(name, dir_fd=top)
@@ -158,11 +158,11 @@ def _is_folder(name: str, parent: int) -> bool:
 
 
 def _moved_up(name: str, parent: int, top: int) -> str:
-    """Move a folder into `top`, under the new name that this gives. Raises OSError, for a mount point first of all."""
+    """Move a folder into `top`, and return its new name. Raises OSError, in particular for a mount point."""
     new = os.urandom(12).hex()
     try:
         os.rename(name, new, src_dir_fd=parent, dst_dir_fd=top)
-    except PermissionError:  # some tools write-protect their folders, and nobody can move those (rename(2))
+    except PermissionError:  # some tools write-protect their folders, which then cannot be moved (rename(2))
         handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:
             os.chmod(f"/proc/self/fd/{handle}", 0o700)

@@ -1,4 +1,4 @@
-"""Ends a build from outside its supervisor, or sets it going. Unaware of who asked and why."""
+"""Ends or continues a build from outside its supervisor. Does not know who asked and why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stoker.contract.supervisor_files import SupervisorRecord
 
 
 class NothingToStopError(Exception):
-    """Neither the supervisor nor the build's own process lives."""
+    """Neither the supervisor nor the build's own process is alive."""
 
 
 def stop_build(paths: BuildPaths, force: bool) -> None:
@@ -37,7 +37,7 @@ def at_its_place(record: SupervisorRecord) -> str:
 
 
 def set_going(paths: BuildPaths) -> int:
-    """Set going whatever of a build is stopped, its engine included; how many processes that were.
+    """Continue whatever of a build is stopped, including its engine; return how many processes that were.
 
     Raises NothingToStopError.
     """
@@ -46,15 +46,15 @@ def set_going(paths: BuildPaths) -> int:
     processes = Processes()
     pids = held_pids(read_gate(paths.root), processes).union(roots, *(processes.below(root) for root in roots))
     stopped = sum(stat_fields(pid)[:1] == [b"T"] for pid in pids)
-    # To all: a shell that has vforked does not show its stop while it waits for its child, and would stop after it.
+    # To all: a shell that has vforked shows no stop while it waits for its child, and would stop after it.
     signal_tree(pids, signal.SIGCONT)
     return stopped
 
 
 def running(paths: BuildPaths) -> tuple[list[int], list[int]]:
-    """Return the supervisors that live, the acting one first, and the build's command, by what the supervisor wrote.
+    """Return the live supervisors, the acting one first, and the build's command, from supervisor.json.
 
-    Raises NothingToStopError if nothing of it runs.
+    Raises NothingToStopError if none of it runs.
     """
     record = load_or_none(SupervisorRecord, paths.supervisor)
     if record is None:

@@ -1,4 +1,4 @@
-"""Processes as /proc shows them, and signals to many of them at once. Stdlib only: the supervisor stands on it.
+"""Processes as /proc shows them, and signals to many of them at once. Stdlib only: the supervisor uses it.
 
 Unaware of builds and of stoker's files.
 """
@@ -19,7 +19,7 @@ STOP_PENDING = 1 << (signal.SIGSTOP - 1)
 _PENDING = re.compile(rb"^S(?:ig|hd)Pnd:\s*([0-9a-f]+)", re.MULTILINE)
 
 SERVER = b"sccache"
-"""The command of sccache's server: any client starts it, and it serves all that come, of this build or another."""
+"""The command of sccache's server: any client starts it, and it serves all clients, of this build or another."""
 
 
 class ScannedProcess(NamedTuple):
@@ -46,15 +46,15 @@ class Processes:
                 self._groups.setdefault(process.group, []).append(int(name))
 
     def children(self, pid: int) -> list[int]:
-        """Return the direct children that are no zombies."""
+        """Return the direct children that are not zombies."""
         return [child for child in self._children.get(pid, ()) if self._known[child].state != b"Z"]
 
     def heirs(self, pid: int) -> list[Key]:
-        """Return the direct children, those too that have ended and that nobody has waited for."""
+        """Return the direct children, including zombies."""
         return [self.key(child) for child in self._children.get(pid, ())]
 
     def below(self, root: int, *spared: int) -> list[int]:
-        """Return the pids of all below `root` that are no zombies, leaving out `spared` and what is below them."""
+        """Return the pids of all descendants of `root` that are not zombies, without `spared` and their descendants."""
         found: list[int] = []
         todo = [root]
         while todo:
@@ -68,12 +68,13 @@ class Processes:
         return pid, self._known[pid].start
 
     def lives(self, key: Key) -> bool:
-        """Say whether that very process is there and no zombie."""
+        """Say whether that very process exists and is not a zombie."""
         process = self._known.get(key[0])
         return process is not None and process.start == key[1] and process.state != b"Z"
 
     def job(self, key: Key) -> list[int]:
-        """Return the processes of a job: its first, all below, and the group if it leads one. Empty if it is gone."""
+        """Return the processes of a job: its first, all descendants, and the group if it leads one. Empty if it is
+        gone."""
         if not self.lives(key):
             return []
         found = {key[0], *self.below(key[0])}
@@ -82,19 +83,19 @@ class Processes:
         return sorted(found)
 
     def trees(self, keys: Iterable[Key]) -> list[int]:
-        """Return the pids of those of these processes that live, and of all below them."""
+        """Return the pids of those of these processes that are alive, and of all their descendants."""
         return sorted({pid for key in keys if self.lives(key) for pid in (key[0], *self.below(key[0]))})
 
     def servers(self, root: int) -> list[int]:
-        """Children of `root` that serve others too, and came to it when they had put themselves in the background.
+        """Return children of `root` that also serve others, and that it inherited when they went into the background.
 
-        A client of such a server has words behind its name, and the server has none.
+        A client of such a server has arguments after its name, and the server has none.
         """
         named = [pid for pid in self.children(root) if _read(pid, "comm") == SERVER]
         return [pid for pid in named if b"\0" not in _read(pid, "cmdline")]
 
     def strays(self, root: int) -> list[int]:
-        """Return the pids below `root`, zombies left out, that are not in a process group led by it."""
+        """Return the pids of descendants of `root`, without zombies, that are not in the process group led by it."""
         return [pid for pid in self.below(root) if self._known[pid].group != root]
 
     def goes(self, pid: int) -> bool:
@@ -102,7 +103,7 @@ class Processes:
         return self._known[pid].state not in (b"T", b"t")
 
     def is_stopped(self, key: Key) -> bool:
-        """Say whether a job was stopped by a signal, or a part of it.
+        """Say whether a job, or a part of it, was stopped by a signal.
 
         Its first process need not show it: a shell that has vforked waits in the kernel for its stopped child to exec.
         """
@@ -110,18 +111,18 @@ class Processes:
 
 
 class Ending:
-    """Ends processes: SIGTERM once to each, and SIGKILL when `seconds` are over."""
+    """Ends processes: SIGTERM once to each, and SIGKILL after `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         self.kill_at = time.monotonic() + seconds
         self._asked: set[int] = set()
 
     def hurry(self) -> None:
-        """No more patience: SIGKILL from now on."""
+        """Send SIGKILL from now on."""
         self.kill_at = time.monotonic()
 
     def press(self, pids: list[int]) -> None:
-        """To be called again and again, because a process may fork while the tree is being read."""
+        """Call this repeatedly, because a process may fork while the tree is being read."""
         if time.monotonic() >= self.kill_at:
             signal_tree(pids, signal.SIGKILL)
             return
@@ -130,7 +131,7 @@ class Ending:
 
 
 def _read(pid: int, name: str) -> bytes:
-    """One of a process's files in /proc, without what ends it; empty if the process is gone."""
+    """Return one of a process's files in /proc, without its terminator; empty if the process is gone."""
     try:
         with open(f"/proc/{pid}/{name}", "rb") as file:
             return file.read().rstrip(b"\0\n")
@@ -145,20 +146,20 @@ def command_line(pid: int) -> list[bytes]:
 
 
 def command_name(pid: int) -> bytes:
-    """Return the short name of the program that a process executes; empty if it is gone."""
+    """Return the short name of the program that a process runs; empty if it is gone."""
     return _read(pid, "comm")
 
 
 def that_name(word: bytes) -> dict[int, list[bytes]]:
-    """Return the command lines that have `word` in them, by pid."""
+    """Return the command lines that contain `word`, by pid."""
     lines = {int(name): command_line(int(name)) for name in os.listdir("/proc") if name.isdigit()}
     return {pid: words for pid, words in lines.items() if word in words}
 
 
 def shows_stop(key: Key) -> bool:
-    """`Processes.is_stopped` of a job that is too young to have orphans, without a look at all processes.
+    """Return `Processes.is_stopped` of a job that is too young to have orphans, without scanning all processes.
 
-    Also of one that was sent a stop and has had no core since on which to act on it, as where all cores are busy.
+    Also true if the job was sent a stop and has had no core since on which to act on it.
     """
     if start_ticks(key[0]) != key[1]:
         return False
@@ -174,7 +175,7 @@ def shows_stop(key: Key) -> bool:
 
 
 def listed_children(pid: int) -> list[int]:
-    """Return the children of a process's first thread, where the kernel lists them; empty elsewhere."""
+    """Return the children of a process's first thread, if the kernel lists them; otherwise nothing."""
     return [int(child) for child in _read(pid, f"task/{pid}/children").split()]
 
 
@@ -185,12 +186,12 @@ def _is_stopping(pid: int) -> bool:
 
 
 def descendants(root: int, *spared: int) -> list[int]:
-    """Return the pids of all below `root` that are not zombies, leaving out `spared` and what is below them."""
+    """Return the pids of all descendants of `root` that are not zombies, without `spared` and their descendants."""
     return Processes().below(root, *spared)
 
 
 def signal_tree(pids: Iterable[int], signum: int) -> None:
-    """Send `signum`; what is stopped is set going, or it could not act on it."""
+    """Send `signum`; continue stopped processes, which could not act on it otherwise."""
     for pid in pids:
         try:
             os.kill(pid, signum)

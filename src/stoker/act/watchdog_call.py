@@ -1,4 +1,4 @@
-"""The engine's side of a supervisor that was killed: a watchdog is called, one at a time, that restarts the engine.
+"""The engine's response to a killed supervisor: starts a watchdog, one at a time, which restarts the engine.
 
 Unaware of what a watchdog does (watchdog.py) and of jobs.
 """
@@ -19,21 +19,22 @@ from stoker.supervisor.program import supervisor_argv
 
 
 class WatchdogCall:
-    """Whom this engine has called, or who has started it. Kept in memory: a full disk must not bring a second one."""
+    """The watchdog that this engine has started, or that has started it. Kept in memory: a full disk must not cause a
+    second one."""
 
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
         self._watchdog = _parent_watchdog(paths)
 
     def renew(self) -> None:
-        """See to it that a watchdog lives; to be called again and again while the supervisor is gone, as a watchdog may
-        be killed as well. Raises OSError."""
+        """Ensure that a watchdog is alive; call this repeatedly while the supervisor is gone, as a watchdog may be
+        killed as well. Raises OSError."""
         if self._watchdog is None or not lives(self._watchdog):
             self._watchdog = call_watchdog(self._paths, os.getpid())
 
 
 def call_watchdog(paths: BuildPaths, engine: int) -> Key:
-    """Start a watchdog for the process `engine`, or, where that is 0, one that begins with starting an engine.
+    """Start a watchdog for the process `engine`, or, if that is 0, one that first starts an engine.
 
     Raises OSError.
     """

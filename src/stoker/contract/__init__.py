@@ -1,2 +1,1 @@
-"""What launcher, supervisor and engine hand to each other, as files with types. Stdlib only: the supervisor stands on
-it."""
+"""The files that launcher, supervisor and engine exchange, with types. Stdlib only: the supervisor uses it."""

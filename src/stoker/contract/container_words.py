@@ -1,4 +1,4 @@
-"""The words of `podman run` and `docker run`, and the label by which a build finds its containers again.
+"""The arguments of `podman run` and `docker run`, and the label by which a build finds its containers again.
 
 Unaware of processes, and of what runs in a container.
 """
@@ -16,7 +16,7 @@ MAKE = ("run", "create")
 """Verbs that make a container. `container run` is the longer form of `run`."""
 
 HANDED_ON = ("CMAKE_BUILD_PARALLEL_LEVEL", "MAX_JOBS", "NINJAFLAGS")
-"""Variables by which schedulers in there learn how wide they may be; one that is not set is not handed on."""
+"""Variables that set the width of schedulers in there; one that is not set is not passed on."""
 
 
 class ContainerCommand(NamedTuple):
@@ -28,12 +28,12 @@ class ContainerCommand(NamedTuple):
 
 
 def is_engine(word: str) -> bool:
-    """Say whether this names podman or docker."""
+    """Say whether this is podman or docker."""
     return os.path.basename(word) in ENGINES
 
 
 def _behind_verb(words: Sequence[str]) -> int:
-    """Return the place behind `run` or `create`; 0 where the words make no container."""
+    """Return the index after `run` or `create`; 0 if the words create no container."""
     if not words or not is_engine(words[0]):
         return 0
     verb = next((n for n, word in enumerate(words) if n and word in VERBS), 0)
@@ -43,7 +43,7 @@ def _behind_verb(words: Sequence[str]) -> int:
 def labelled(words: Sequence[str]) -> tuple[str, ...]:
     """Return the command with a label of its own for its container, and with the variables that make schedulers wide.
 
-    They stand before a person's own options, which count where both say something. Other commands stay as they are.
+    They come before the user's own options, which win. Other commands stay unchanged.
     """
     place = _behind_verb(words)
     if not place:
@@ -53,7 +53,7 @@ def labelled(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def container_command(words: Sequence[str]) -> ContainerCommand | None:
-    """Return what a command that was `labelled` is; None for any other."""
+    """Return the container of a command that was `labelled`; None for any other."""
     place = _behind_verb(words)
     if not place or len(words) < place + 2 or words[place] != "--label":
         return None

@@ -1,7 +1,7 @@
-"""What an engine leaves to whoever stands in for it: `gate.json`, the level and which jobs are stopped.
+"""What an engine leaves for a process that acts in its place: `gate.json`, the level and which jobs are stopped.
 
-It is written over in place, as ext4 and btrfs write out at once what is renamed over another file, and a busy disk
-takes long. So the first line alone counts, with a checksum: a reader may meet parts of several.
+It is overwritten in place, because ext4 and btrfs write a file out at once when it is renamed over another, and a busy
+disk takes long. So only the first line counts, with a checksum: a reader may see parts of several versions.
 """
 
 import os
@@ -13,13 +13,13 @@ from stoker.contract.process import Key
 from stoker.contract.strict_json import ContractError, dump, parse, read_bounded
 
 GATE_READS = 20
-"""How often the file is read before it counts as damaged: the engine may just be writing it."""
+"""How often to read the file before it counts as damaged: the engine may just be writing it."""
 
 
 class Gate(NamedTuple):
-    """How many jobs may run (0: none, a pause), and in which order stopped ones go on.
+    """How many jobs may run (0: none, a pause), and in which order stopped ones continue.
 
-    `jobs` are those of living schedulers, and those whose scheduler was killed. `hosted` is what a cache's server runs
+    `jobs` are those of live schedulers, and those whose scheduler was killed. `hosted` is what a cache's server runs
     for stopped jobs: the job's pid and start, and that process's.
     """
 
@@ -41,18 +41,18 @@ def gate_line(gate: Gate) -> bytes:
 
 
 def write_gate(folder: str | os.PathLike[str], line: bytes) -> None:
-    """Write the line over the one before. Behind it the end of a longer one may stay. Raises OSError."""
+    """Overwrite the file with the line. The end of a longer one may stay after it. Raises OSError."""
     fd = os.open(os.path.join(folder, "gate.json"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if os.fstat(fd).st_size < len(line):
-            os.posix_fallocate(fd, 0, len(line))  # where the disk is full, the old one stays whole
+            os.posix_fallocate(fd, 0, len(line))  # if the disk is full, the old one stays complete
         os.pwrite(fd, line, 0)
     finally:
         os.close(fd)
 
 
 def read_gate(folder: str | os.PathLike[str]) -> Gate | None:
-    """Return what the engine left last; None if there is nothing, or nothing that makes sense."""
+    """Return what the engine last left; None if there is nothing, or nothing valid."""
     for _ in range(GATE_READS):
         try:
             line = read_bounded(os.path.join(folder, "gate.json")).partition(b"\n")[0]

@@ -4,19 +4,19 @@ import os
 import signal
 
 Key = tuple[int, int]
-"""A process for good: its pid, and when it started in clock ticks since boot, since pids are used again."""
+"""A unique process: its pid, and its start in clock ticks since boot, because pids are reused."""
 
 STAT_BYTES = 4096
 """More than /proc/PID/stat ever has: 52 numbers and a name."""
 
 EXIT_CODE = 49
-"""Place of the wait status among the fields behind the name; 0 where ptrace would be refused (proc(5))."""
+"""Index of the wait status among the fields after the name; 0 if ptrace would be refused (proc(5))."""
 
 
 def stat_fields(pid: int) -> list[bytes]:
-    """Return the fields of /proc/PID/stat behind the command's name: state, ppid, ...; none if the process is gone."""
+    """Return the fields of /proc/PID/stat after the command's name: state, ppid, ...; none if the process is gone."""
     try:
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)  # a third of what open() costs, for thousands
+        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)  # a third of the cost of open(), for thousands
     except OSError:
         return []
     try:
@@ -45,14 +45,14 @@ def _living_fields(pid: int) -> list[bytes]:
 
 
 def key_of(pid: int) -> Key:
-    """Return the identity of a process that was just there; its start is 0 if it is gone."""
+    """Return the identity of a process that existed just now; its start is 0 if it is gone."""
     return pid, start_ticks(pid) or 0
 
 
 def lives(key: Key) -> bool:
-    """Say whether that very process is there and no zombie.
+    """Say whether that very process exists and is not a zombie.
 
-    A pid below 1 never does: it would stand for whole groups of processes (kill(2)).
+    False for a pid below 1, which would stand for whole groups of processes (kill(2)).
     """
     return key[0] > 0 and start_ticks(key[0]) == key[1]
 
@@ -66,9 +66,9 @@ def pid_namespace(pid: int | str = "self") -> int:
 
 
 def seen_here(key: Key, namespace: int) -> Key | None:
-    """Return a process of another PID namespace as it is seen in ours; None if it is not below ours, or not there.
+    """Return a process of another PID namespace as it is seen in ours; None if it is not below ours, or does not exist.
 
-    Its start is the same number everywhere, since that counts from the machine's boot.
+    Its start is the same number everywhere, since it counts from the machine's boot.
     """
     for name in filter(str.isdigit, os.listdir("/proc")):
         if pid_namespace(name) == namespace and start_ticks(int(name)) == key[1] and _innermost_pid(name) == key[0]:
@@ -93,6 +93,6 @@ def session_of(pid: int) -> int:
 
 
 def was_killed(pid: int) -> bool:
-    """Say whether a process that nobody has waited for yet was ended by SIGKILL. False where one may not know."""
+    """Say whether a process that has not been reaped yet was ended by SIGKILL. False if we may not read that."""
     fields = stat_fields(pid)
     return len(fields) > EXIT_CODE and fields[0] == b"Z" and int(fields[EXIT_CODE]) & 0x7F == signal.SIGKILL

@@ -1,22 +1,22 @@
-"""Files that can be written when the disk is full: each has a spare one beside it that holds a block. Stdlib only.
+"""Files that can be written when the disk is full: each has a spare file next to it that occupies a block. Stdlib only.
 
-Unaware of what is in them.
+Unaware of their contents.
 """
 
 import contextlib
 import os
 
 RESERVED_BYTES = 4096
-"""A block of every usual file system; none of these files is longer, but for a build of many steps."""
+"""A block of every common file system; none of these files is longer, except for a build with many steps."""
 
 
 def spare_of(path: str) -> str:
-    """Return the file beside `path` that becomes it."""
+    """Return the spare file that becomes `path`."""
     return path + ".new"
 
 
 def reserve(path: str) -> None:
-    """Take the room for `path`, private. Raises OSError where there is none."""
+    """Reserve the space for `path`, private. Raises OSError if there is none."""
     fd = os.open(spare_of(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         os.write(fd, b" " * RESERVED_BYTES)
@@ -26,12 +26,12 @@ def reserve(path: str) -> None:
 
 
 def write_reserved(path: str, data: bytes, *, last: bool = False) -> None:
-    """Replace `path`, whole or not at all, in its spare file's room; its own becomes the next spare, unless this is the
-    `last` time. Raises OSError."""
-    fd = os.open(spare_of(path), os.O_WRONLY | os.O_CREAT, 0o600)  # not O_TRUNC, which would give the block away
+    """Replace `path`, completely or not at all, using its spare file; its old version becomes the next spare, unless
+    this is the `last` time. Raises OSError."""
+    fd = os.open(spare_of(path), os.O_WRONLY | os.O_CREAT, 0o600)  # not O_TRUNC, which would free the block
     try:
         written = 0
-        while written < len(data):  # a disk that is nearly full takes a part, and then none
+        while written < len(data):  # a disk that is nearly full accepts a part, and then nothing
             written += os.write(fd, data[written:])
         os.ftruncate(fd, written)
         os.fsync(fd)
@@ -52,6 +52,6 @@ def write_reserved(path: str, data: bytes, *, last: bool = False) -> None:
 
 
 def withdraw(path: str) -> None:
-    """Take the file away if it is there, and keep its room."""
+    """Remove the file if it exists, and keep its space."""
     with contextlib.suppress(OSError):
         os.replace(path, spare_of(path))

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 
 class FailedAttempt(NamedTuple):
-    """The command has failed in this attempt, which counts from 1; does it run again?
+    """The command failed in this attempt, which counts from 1; does it run again?
 
-    `exit_code` is 128 + `signal` where a signal ended the command. `ended` in Unix seconds.
+    `exit_code` is 128 + `signal` if a signal ended the command. `ended` in Unix seconds.
     """
 
     exit_code: int
@@ -16,7 +16,7 @@ class FailedAttempt(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The answer for one attempt; `exit_code` counts instead of the command's own, unless it is None."""
+    """The answer for one attempt; `exit_code` replaces the command's own, unless it is None."""
 
     attempt: int
     again: bool

@@ -11,11 +11,11 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class StepSpec(NamedTuple):
-    """One command of a build: how it is run, and `words`, the command as its person wrote it.
+    """One command of a build: how it is run, and `words`, the command as the user wrote it.
 
     `environment` is added to the build's; `level` is how many jobs may run while nobody has set a number, `retries` how
     often it runs again after deaths for memory (None: as often as makes sense), `scheduler` what should run its jobs.
-    `remedy` marks a step that only repairs what made a build before this one fail.
+    `remedy` marks a step that only repairs what made an earlier build fail.
     """
 
     name: str
@@ -30,7 +30,7 @@ class StepSpec(NamedTuple):
 
 
 class RamDiskPlace(NamedTuple):
-    """A tmpfs for the temporary files of all steps, and the bytes that they may take; `folder` once it is made."""
+    """A tmpfs for the temporary files of all steps, and the bytes that they may take; `folder` once it exists."""
 
     parent: str
     size: int
@@ -45,9 +45,9 @@ class DistScheduler(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The profile that a build comes from: its name and file, a person's values, and the words behind `--`.
+    """The profile that a build comes from: its name and file, the user's values, and the arguments after `--`.
 
-    `memory_by_hand`: the build's memory is a person's word, so the profile's does not count.
+    `memory_by_hand`: the user set the build's memory, so the profile's does not count.
     """
 
     name: str
@@ -66,21 +66,21 @@ class PersonsDecision(NamedTuple):
 
 
 class BuildSpec(NamedTuple):
-    """What to run: `steps`, from the one with the number `first` (from 1) on, each only if the one before ended with 0.
+    """What to run: `steps`, from number `first` (from 1) on, each only if the previous one ended with 0.
 
-    `command` is how the build is run where it has no profile, and `words` what its person wrote. `jobs` is how many may
-    run at once (None: automatic), `memory` how many bytes they may hold (None: what there is), `note` a sentence that
-    the person should read, `notices` warnings.
+    `command` is how the build is run if it has no profile, and `words` what the user wrote. `jobs` is how many may run
+    at once (None: automatic), `memory` how many bytes they may hold (None: no limit), `note` a message for the user,
+    `notices` warnings.
 
-    `verify` are patterns of paths to verify after a build that ended well; what was written since the Unix time `since`
-    counts as its own (None: since it began). `arch_list` is the variable of the environment that says for which GPUs is
-    built. `alone` are outputs that the first step makes first and alone. `decided` is what a person decided before it
-    began. `earlier` is the ID of the build that this one resumes. One `apart` neither knows the history nor adds to it.
+    `verify` are path patterns to verify after a successful build; what was written since the Unix time `since` counts
+    as its own (None: since it began). `arch_list` is the environment variable with the GPU architectures. `alone` are
+    outputs that the first step builds first and alone. `decided` is what the user decided before it began. `earlier` is
+    the ID of the build that this one resumes. A build that is `apart` neither uses the history nor adds to it.
 
-    `cache` is the compiler cache that was set up, `dist` the scheduler that its server is to know. `cache_log` is a
-    person's own log of ccache, empty for the build's, None where this ccache writes none; what it holds before byte
-    `cache_log_start` is of earlier builds. `notify` is a shell command of the person's that is called at occasions.
-    `engine` is the engine's command line, without the build's folder. `created` is in Unix seconds.
+    `cache` is the compiler cache that was set up, `dist` the scheduler for its server. `cache_log` is the user's own
+    log of ccache, empty for the build's, None if this ccache writes none; what it contains before byte
+    `cache_log_start` is from earlier builds. `notify` is the notify command. `engine` is the engine's command line,
+    without the build's folder. `created` is in Unix seconds.
     """
 
     name: str
@@ -111,25 +111,26 @@ class BuildSpec(NamedTuple):
     created: float = 0.0
 
     def all_steps(self) -> tuple[StepSpec, ...]:
-        """Return the steps; of a build without any its one command."""
+        """Return the steps; for a build without steps its one command."""
         return self.steps or (StepSpec(self.name, self.command, self.cwd, self.words),)
 
     def step(self, number: int) -> StepSpec:
-        """Return a step by its number, from 1. Raises ContractError where there is none."""
+        """Return a step by its number, from 1. Raises ContractError if there is none."""
         if not 1 <= number <= len(self.steps):
             raise ContractError(f"spec.json has no step {number}")
         return self.steps[number - 1]
 
 
 class SavedEnvironment(NamedTuple):
-    """`environment.json`: what the build was started in, and the names of the variables that look like secrets."""
+    """`environment.json`: the environment that the build was started in, and the names of the variables that look like
+    secrets."""
 
     kept: Mapping[str, str]
     left_out: tuple[str, ...]
 
 
 def load_spec(folder: str | os.PathLike[str]) -> BuildSpec:
-    """Read a build's specification, which can be run. Raises OSError and ContractError."""
+    """Read a build's specification and check that it can be run. Raises OSError and ContractError."""
     spec = load(BuildSpec, os.path.join(folder, "spec.json"))
     if not 1 <= spec.first <= len(spec.steps):
         raise ContractError("spec.json: first is the number of no step")

@@ -1,7 +1,8 @@
 """Turns named tuples into JSON and back, strictly and within bounds. Unaware of what they mean.
 
-Named tuples, because the supervisor reads them too, and `dataclasses` would take a MiB of its memory. Only types that
-appear in the contracts are known: whole numbers, numbers, text, truth, tuples, mappings of text, and named tuples.
+Named tuples, because the supervisor reads them too, and `dataclasses` would take a MiB of its memory. Only the types
+that appear in the contracts are supported: integers, numbers, text, booleans, tuples, mappings of text, and named
+tuples.
 """
 
 import errno
@@ -18,17 +19,17 @@ double it."""
 
 MAX_WHOLE = 2**63
 MAX_REAL = 1e15
-"""Beyond these nobody counts seconds or bytes."""
+"""Seconds or bytes beyond these are not plausible."""
 
 Record = TypeVar("Record", bound=tuple[Any, ...])
 
 
 class ContractError(ValueError):
-    """Data does not have the form that was agreed on; the message is one line that says where."""
+    """Data does not have the agreed form; the message is one line that says where."""
 
 
 def encode(value: Any) -> Any:
-    """Return `value`, a contract or a part of one, as what `json.dumps` takes."""
+    """Return `value`, a contract or a part of one, as input for `json.dumps`."""
     if hasattr(value, "_fields"):
         return {name: encode(each) for name, each in zip(value._fields, value, strict=True)}
     if isinstance(value, tuple | list):
@@ -42,9 +43,9 @@ def dump(value: Any) -> bytes:
 
 
 def decode(kind: type[Record], value: object, where: str) -> Record:
-    """Return a parsed JSON object as the contract `kind`. Raises ContractError, which begins with `where`.
+    """Return a parsed JSON object as the contract `kind`. Raises ContractError, whose message starts with `where`.
 
-    Keys that `kind` does not know are passed over; one that is missing must have a default.
+    Ignores keys that `kind` does not know; a missing one must have a default.
     """
     if not isinstance(value, dict):
         raise ContractError(f"{where} is not an object")
@@ -62,7 +63,7 @@ def load(kind: type[Record], path: str | os.PathLike[str]) -> Record:
 
 
 def load_or_none(kind: type[Record], path: str | os.PathLike[str]) -> Record | None:
-    """Read a contract from a file; None where there is none, or none that makes sense."""
+    """Read a contract from a file; None if there is none, or no valid one."""
     try:
         return load(kind, path)
     except (OSError, ContractError):
@@ -73,15 +74,15 @@ def parse(kind: type[Record], data: bytes, where: str) -> Record:
     """Return the contract in `data`, whatever the bytes are. Raises ContractError."""
     try:
         value = json.loads(data)
-    except (ValueError, RecursionError):  # numbers of more than 4300 digits, and nesting without an end, too
+    except (ValueError, RecursionError):  # integers of more than 4300 digits, and endless nesting, too
         raise ContractError(f"{where} is not JSON") from None
     return decode(kind, value, where)
 
 
 def read_bounded(path: str | os.PathLike[str]) -> bytes:
-    """Return what a regular file of ours holds, up to MAX_BYTES. Raises OSError for anything else.
+    """Return the contents of a regular file of ours, up to MAX_BYTES. Raises OSError for anything else.
 
-    In one read, as a file may be written over in place meanwhile. A FIFO would let its reader wait for ever.
+    In one read, because a file may be overwritten in place meanwhile. Does not block on a FIFO.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:

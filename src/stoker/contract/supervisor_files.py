@@ -5,13 +5,13 @@ from typing import NamedTuple
 from stoker.contract.process import Key, lives, pid_namespace, seen_here
 
 INITIAL_PID_NAMESPACE = 0xEFFFFFFC
-"""The PID namespace that holds all others (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""
+"""The PID namespace that contains all others (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""
 
 
 class Run(NamedTuple):
     """One attempt at a step, both counted from 1; `begun` in Unix seconds. `exit_code` is None until it has ended.
 
-    Its output begins in the log at byte `log_start`.
+    Its output starts in the log at byte `log_start`.
     """
 
     step: int
@@ -23,11 +23,11 @@ class Run(NamedTuple):
 
 
 class SupervisorRecord(NamedTuple):
-    """The supervisor, the standbys above it, the nearest first, and the last command that was a process.
+    """The supervisor, the standbys above it (nearest first), and the last command that was a process.
 
     `started` is when the build's first command started, in Unix seconds; `past` are the attempts before the last one,
-    which the fields behind it describe as in `Run`. The pids are those of a PID namespace, in which the machine calls
-    itself `host`: a container's ID, if it has no other name.
+    which the later fields describe as in `Run`. The pids are those of a PID namespace, in which the machine's name is
+    `host`: a container's ID, if it has no other name.
     """
 
     supervisor_pid: int
@@ -61,13 +61,13 @@ class SupervisorRecord(NamedTuple):
         return self.pid_namespace not in (0, pid_namespace())
 
     def living_build(self) -> Key | None:
-        """Return the command's process, as it is seen here, if it lives."""
+        """Return the command's process, as it is seen here, if it is alive."""
         return next(iter(self._living([self.build])), None)
 
     def living_supervisors(self) -> list[Key]:
-        """Return the process that keeps the build, or is about to, and the standbys above it, as far as they live.
+        """Return the process that supervises the build, or is about to, and the standbys above it, if they are alive.
 
-        As they are seen here: of one in a container that is not below us nothing is.
+        As they are seen here: nothing if it is in a container that is not below us.
         """
         return self._living([(self.supervisor_pid, self.supervisor_start), *self.standbys])
 
@@ -77,7 +77,7 @@ class SupervisorRecord(NamedTuple):
         return [here for key in keys if (here := seen_here(key, self.pid_namespace)) is not None]
 
     def may_live_unseen(self) -> bool:
-        """Whether it runs where nobody here could see it. The initial PID namespace sees all."""
+        """Whether it runs where we cannot see it. The initial PID namespace sees everything."""
         return self.is_elsewhere and pid_namespace() != INITIAL_PID_NAMESPACE
 
     def acting_supervisor(self) -> Key | None:
@@ -86,9 +86,9 @@ class SupervisorRecord(NamedTuple):
 
 
 class ExitRecord(NamedTuple):
-    """How the build ended, at which step. `exit_code` is 128 + `signal` where a signal ended the command.
+    """How the build ended, at which step. `exit_code` is 128 + `signal` if a signal ended the command.
 
-    `stopped`: somebody wanted its end. `ended` in Unix seconds.
+    `stopped`: somebody requested its end. `ended` in Unix seconds.
     """
 
     exit_code: int
@@ -99,7 +99,7 @@ class ExitRecord(NamedTuple):
 
 
 class HookFacts(NamedTuple):
-    """What a notify command finds in its environment, whoever calls it: an engine, or else the supervisor.
+    """What a notify command finds in its environment, whether an engine or the supervisor calls it.
 
     `state` is the build's phase, `exit_code` None while it runs, `folder` that of the command.
     """
@@ -122,7 +122,7 @@ class HookFacts(NamedTuple):
 
 
 class HookDocument(NamedTuple):
-    """What a notify command reads on stdin where no engine lived to add the build's status."""
+    """What a notify command reads on stdin if no engine lived to add the build's status."""
 
     event: str
     message: str

@@ -1,4 +1,4 @@
-"""What a person can have done with builds: start one, resume one with a remedy, govern and stop one, repair one.
+"""What a user can request for builds: start one, resume one with a remedy, govern and stop one, repair one.
 
-Knows no screen and no command line: whoever parses and prints calls these functions.
+Knows neither screens nor the command line: the code that parses and prints calls these functions.
 """

@@ -1,6 +1,6 @@
-"""Where ccache is to write what each of its calls did: into the build's folder, unless a person says elsewhere.
+"""Where ccache should log what each of its calls did: in the build's folder, unless the user has set another place.
 
-Unaware of what is written there, and of whether the build uses ccache at all.
+Unaware of the log's contents, and of whether the build uses ccache at all.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ ASK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class CacheLog:
-    """`path` is a person's own log, empty for the build's, None where this ccache writes none (before 4.5).
+    """`path` is the user's own log, empty for the build's, None if this ccache writes none (before 4.5).
 
-    What it holds before byte `start` is of earlier builds.
+    What it contains before byte `start` is from earlier builds.
     """
 
     path: str | None
     start: int = 0
 
     def environment(self, path: Path) -> dict[str, str]:
-        """Return what makes ccache write to the build's own log at `path`."""
+        """Return the variables that make ccache write to the build's own log at `path`."""
         return {VARIABLE: str(path)} if self.path == "" else {}
 
 
@@ -51,7 +51,7 @@ def cache_log_of(environ: Mapping[str, str], folder: str) -> CacheLog:
 
 
 def _setting(program: str, environ: Mapping[str, str], folder: str) -> str | None:
-    """Return what a person has set for the log in ccache's configuration; None for a ccache that knows no such log."""
+    """Return the log in the user's ccache configuration; None for a ccache that does not support such a log."""
     try:
         asked = subprocess.run(
             [program, "--get-config", "stats_log"],

@@ -1,8 +1,9 @@
-"""What GPU architectures have cost before: the time of CUDA files and the size of what they became, with its source.
+"""What GPU architectures have cost before: the time of CUDA files and the size of the result, with the source of each
+figure.
 
-Remembered jobs of this build folder count first; before there are any, the shipped classes of kernels whose sources are
-in the tree. A file without a figure is counted, and nothing is made up for it. Unaware of which architectures are asked
-for.
+Remembered jobs of this build folder take precedence; before there are any, the shipped classes of kernels whose sources
+are in the tree. A file without a figure is counted, and nothing is made up for it. Unaware of which architectures are
+requested.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ _KERNELS: Mapping[str, str] = {
     "aten/src/ATen/native/cuda": "",
     "csrc/flash_attn/src": "",
 }
-"""Folders of CUDA files, and the switch that leaves them out; PyTorch's before and since it took flash-attention's own
-sources, and flash-attention's."""
+"""Folders of CUDA files, and the switch that leaves them out: PyTorch's before and since it included flash-attention's
+own sources, and flash-attention's."""
 
 _LIBRARIES = ("lib/*.so", "lib.*/*.so", "lib.*/*/*.so", "../torch/lib/*.so")
 """Where PyTorch and setuptools put what they link, from the build folder."""
 
 
 def with_cost(need: Need, env: Mapping[str, str]) -> Need:
-    """Return the need with what one architecture costs, as far as anything is known of it."""
+    """Return the need with the cost of one architecture, as far as it is known."""
     if need.cuda == "no" or not need.knobs:
         return need
     cost = _remembered(need) or _shipped(need, env)
@@ -66,7 +67,7 @@ def _remembered(need: Need) -> Cost | None:
 
 
 def _once(jobs: Iterable[KnownJob]) -> Iterator[KnownJob]:
-    """One set of flags for each output: the heaviest, which come first."""
+    """Return one set of flags per output: the heaviest, which come first."""
     seen: set[str] = set()
     for job in jobs:
         if job.output not in seen:
@@ -87,7 +88,7 @@ def _shipped(need: Need, env: Mapping[str, str]) -> Cost:
 
 
 def _is_of_kernels(prior: Prior) -> bool:
-    """Return a class for files of this name; those for any CUDA file say nothing of one file's time."""
+    """Return a class for files of this name; those for any CUDA file say nothing about a single file's time."""
     return bool(prior.tool == "nvcc" and prior.output)
 
 
@@ -99,7 +100,7 @@ def _sources(folder: str, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _last_build(build: str) -> tuple[str, tuple[tuple[str, int], ...]]:
-    """Return the largest library of the last build that holds device code, and its bytes by architecture."""
+    """Return the largest library of the last build with device code, and its bytes by architecture."""
     found = [path for pattern in _LIBRARIES for path in Path(build).glob(pattern)][:MAX_LIBRARIES]
     for path in sorted(found, key=_size, reverse=True)[:2]:
         if sizes := _sizes(str(path)):
@@ -115,7 +116,7 @@ def _size(path: Path) -> int:
 
 
 def _sizes(path: str) -> tuple[tuple[str, int], ...]:
-    """Machine code by architecture, in bytes; nothing of a file that cannot be read."""
+    """Return machine code by architecture, in bytes; nothing for a file that cannot be read."""
     try:
         with FileSource(Path(path)) as source:
             report = read_binary(path, source, Deadline(READ_SECONDS)).report

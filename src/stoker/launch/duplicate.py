@@ -1,4 +1,4 @@
-"""The build that runs the same command in the same folder already: two would write into each other's files.
+"""Refuses to run the same command in the same folder twice: both builds would write into each other's files.
 
 Unaware of how either is started.
 """

@@ -15,7 +15,7 @@ from stoker.launch.request import BuildRequest
 from stoker.launch.window import prepared, window_for
 
 BUILD_FOLDERS = ("build", "out", "_build", "builddir", "release", "debug")
-"""What people call the folder that a project is built in."""
+"""Usual names of the folder that a project is built in."""
 
 
 def command_build(
@@ -35,7 +35,7 @@ def command_build(
 
 
 def check_command(command: str) -> None:
-    """Say that a command cannot be run before there is a build. Raises CommandNotFoundError and NotExecutableError."""
+    """Check that a command can be run before there is a build. Raises CommandNotFoundError and NotExecutableError."""
     if shutil.which(command) is not None:
         return
     if "/" in command and Path(command).exists():
@@ -46,7 +46,8 @@ def check_command(command: str) -> None:
 
 
 def default_name(words: Sequence[str]) -> str:
-    """Return the folder that is built, as people would call it: the project around `-C build`, else the working one."""
+    """Return the folder that is built, as people would name it: the project around `-C build`, otherwise the working
+    one."""
     folder = Path.cwd()
     if "-C" in words[:-1]:
         folder = Path(folder, words[words.index("-C") + 1]).resolve()
@@ -56,7 +57,7 @@ def default_name(words: Sequence[str]) -> str:
 
 
 def window_of(cwd: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]) -> int:
-    """Return how wide schedulers are made on this machine, for a build with this environment."""
+    """Return the width of schedulers on this machine, for a build with this environment."""
     from stoker.sense.machine.machine import MachineReader
 
     machine = MachineReader(os.getpid(), cwd)
@@ -66,7 +67,7 @@ def window_of(cwd: str, jobs: int | None, memory: int | None, environ: Mapping[s
 
 
 def bytes_of(memory: int | float | None) -> int | None:
-    """Return in bytes what jobs may hold together; a share (a float) is one of the tightest limit around us."""
+    """Return in bytes what jobs may hold together; a share (a float) is relative to the tightest limit around us."""
     if not isinstance(memory, float):
         return memory
     from stoker.sense.machine.machine import MachineReader

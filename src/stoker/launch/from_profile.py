@@ -45,9 +45,9 @@ class ProfilePlan:
 def plan_of(
     name: str, values: Mapping[str, str], extra: Sequence[str], folder: str, *, resume: bool = False
 ) -> ProfilePlan:
-    """Return what `-p name`, values of its variables and the words behind `--` ask for. Raises RequestError.
+    """Return the request in `-p name`, values of its variables and the arguments after `--`. Raises RequestError.
 
-    With `resume` it begins where the last build of that profile in this folder stopped.
+    With `resume` it starts where the last build of that profile in this folder stopped.
     """
     settings, words = dict(values), tuple(extra)
     earlier = _earlier(name, folder) if resume else None
@@ -70,7 +70,7 @@ def plan_of(
 def profile_build(
     plan: ProfilePlan, cwd: str, name: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]
 ) -> BuildRequest:
-    """Return the build of `plan`; `memory` is a person's word, or None. `environ` is the person's environment."""
+    """Return the build of `plan`; `memory` is the user's setting, or None. `environ` is the user's environment."""
     profile, added = plan.profile, added_by(plan.profile, environ, cwd)
     limit = memory or profile.memory
     known, notes = added.to(environ), list(added.notes)
@@ -110,7 +110,7 @@ def profile_build(
 
 
 def _contained(run: Prepared, profile: Profile, step: profiles.ProfileStep, folder: str) -> Prepared:
-    """Return the command as it is run in the profile's container; as it is where there is none."""
+    """Return the command as it runs in the profile's container; unchanged if there is none."""
     if not profile.container.image:
         return run
     cwd, names = str(Path(folder, step.cwd)), [*profile.env, *step.env]
@@ -119,7 +119,7 @@ def _contained(run: Prepared, profile: Profile, step: profiles.ProfileStep, fold
 
 
 def _earlier(name: str, folder: str) -> EarlierBuild:
-    """Return the build to resume; raises RequestError where there is none."""
+    """Return the build to resume; raises RequestError if there is none."""
     earlier = last_build_of(Path(name).stem if "/" in name else name, folder)
     if earlier is None:
         raise RequestError(f"there is no build of profile {name!r} in this folder to resume; run it without --resume")
@@ -131,7 +131,7 @@ def _earlier(name: str, folder: str) -> EarlierBuild:
 
 
 def _first(steps: Sequence[StepSpec], plan: ProfilePlan) -> int:
-    """Return the number of the step to begin with."""
+    """Return the number of the step to start with."""
     if not steps:
         raise RequestError(
             f"no step of profile {plan.profile.name!r} takes part in this folder; see: "
@@ -153,7 +153,7 @@ def _first(steps: Sequence[StepSpec], plan: ProfilePlan) -> int:
 def _taking_part(
     plan: ProfilePlan, folder: Path, environ: Mapping[str, str], notes: list[str]
 ) -> list[profiles.ProfileStep]:
-    """Return the steps whose conditions hold; each that is still to be done has a command that is there."""
+    """Return the steps whose conditions hold; the command of each that is still to be done must exist."""
     steps, names = [], [step.name for step in plan.profile.steps]
     done = names[: names.index(plan.begin_at)] if plan.begin_at in names else []
     for step in plan.profile.steps:

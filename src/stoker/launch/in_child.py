@@ -1,4 +1,4 @@
-"""Resumes a build for a screen, in a process of its own: nothing of the screen's terminal and signals reaches it.
+"""Resumes a build for a screen, in a separate process, so that the screen's terminal and signals do not reach it.
 
 Unaware of what a resumed build is. `python -m stoker.launch.in_child` is that process: one request on stdin, one answer
 on stdout, both JSON.
@@ -25,7 +25,7 @@ MAX_ANSWER = 1 << 16
 
 
 class ResumeWish(NamedTuple):
-    """The build to resume, and whether its remedy is done first."""
+    """The build to resume, and whether its remedy is applied first."""
 
     build: str
     remedy: bool
@@ -39,7 +39,7 @@ class ResumeAnswer(NamedTuple):
 
 
 class ResumeInChild:
-    """Asks for it; `next` is the build that was started, once there is one."""
+    """Requests it; `next` is the build that was started, once there is one."""
 
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
@@ -74,10 +74,10 @@ class ResumeInChild:
 
 
 def main() -> None:
-    """ResumeAnswer one request."""
+    """Answer one request."""
     wish = parse(ResumeWish, sys.stdin.buffer.read(MAX_ANSWER), "the request")
     out = os.dup(1)
-    os.dup2(2, 1)  # the answer alone goes to whoever asked
+    os.dup2(2, 1)  # only the answer goes to the caller
     try:
         paths, _ = resume(ResumeRequest(wish.build, wish.remedy), _ignore, _ignore)
         answer = ResumeAnswer(build=paths.id)
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def _ignore(_line: str) -> None:
-    """The build's own notices say it on the screen."""
+    """The build's own notices show it on the screen."""
 
 
 if __name__ == "__main__":

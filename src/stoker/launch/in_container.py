@@ -1,6 +1,6 @@
-"""A profile's steps as commands of podman or docker: the folder that is built is at the same place in the container.
+"""A profile's steps as commands of podman or docker, with the folder that is built at the same path in the container.
 
-Unaware of what is built, and of whether the engine works here.
+Unaware of what is built, and of whether the container engine works here.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from stoker.config.profiles.profile import BuildContainer
 
 
 def run_words(container: BuildContainer, folder: str, cwd: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return what comes before a command that runs in a container of its own, in `cwd` below `folder`.
+    """Return the words before a command that runs in its own container, in `cwd` below `folder`.
 
-    `names` are variables whose values are handed on from the step's environment.
+    `names` are variables whose values are passed on from the step's environment.
     """
     words = [container.engine, "run", "--rm", "--ipc=host", "-v", f"{folder}:{folder}", "-w", cwd]
     if container.gpus:

@@ -1,4 +1,4 @@
-"""Governs a build that runs: its level, a pause, its end. Asks the engine, and where none answers sends signals.
+"""Governs a running build: its level, a pause, its end. Asks the engine or, if none answers, sends signals.
 
 Unaware of how a build is governed.
 """
@@ -23,21 +23,21 @@ from stoker.serve.protocol import NotLetInError, ProtocolError
 POLL_SECONDS = 0.3
 
 STARTING_SECONDS = 5.0
-"""How long an engine that does not listen is waited for: it needs a second to start, more on a busy machine."""
+"""How long to wait for an engine that does not listen: it needs a second to start, more on a busy machine."""
 
 ENGINE_PATIENCE_SECONDS = 3.0
 """How long an engine may take to answer: it may be stopped or gone."""
 
 STOP_PATIENCE_SECONDS = 60.0
-"""How long the end of a build is waited for: the supervisor's grace time and a machine that is short of memory."""
+"""How long to wait for the end of a build: the supervisor's grace period and a machine that is short of memory."""
 
 
 class SilentEngineError(Exception):
-    """No engine took the command."""
+    """No engine accepted the command."""
 
 
 async def ask(paths: BuildPaths, verb: str, arguments: Mapping[str, object]) -> BuildState:
-    """Ask the engine, and return what is so when it has answered. Raises CommandRefused and SilentEngineError."""
+    """Ask the engine, and return the resulting state. Raises CommandRefused and SilentEngineError."""
     try:
         async with asyncio.timeout(STARTING_SECONDS) as waiting:
             client = await _connected(paths)
@@ -52,9 +52,9 @@ async def ask(paths: BuildPaths, verb: str, arguments: Mapping[str, object]) -> 
 
 
 async def _connected(paths: BuildPaths) -> EngineClient:
-    """Connect to the engine of a live build; one that does not listen yet, or is being started again, is waited for.
+    """Connect to the engine of a live build; wait for one that does not listen yet, or is being restarted.
 
-    Raises OSError (TimeoutError where one listens and says nothing) and ProtocolError.
+    Raises OSError (TimeoutError if one listens but sends nothing) and ProtocolError.
     """
     while True:
         with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
@@ -64,10 +64,10 @@ async def _connected(paths: BuildPaths) -> EngineClient:
 
 
 async def end_pause(paths: BuildPaths) -> BuildState | int:
-    """Take a pause back, and return what is so then. Raises CommandRefused and NothingToStopError.
+    """End a pause, and return the resulting state. Raises CommandRefused and NothingToStopError.
 
-    Where no engine answers, whatever is stopped is set going by signals, the engine too, and the engine is asked once
-    more. If it still does not answer, return the number of processes that were stopped and go on.
+    If no engine answers, continue whatever is stopped by signals, including the engine, and ask it once more. If it
+    still does not answer, return the number of processes that were stopped.
     """
     try:
         return await ask(paths, "resume", {})
@@ -80,7 +80,8 @@ async def end_pause(paths: BuildPaths) -> BuildState | int:
 
 
 async def ask_to_stop(paths: BuildPaths, *, force: bool) -> None:
-    """Ask the engine, which records who asked, or else the supervisor, to end a build. Raises NothingToStopError."""
+    """Ask the engine, which records who asked, or otherwise the supervisor, to end a build. Raises
+    NothingToStopError."""
     try:
         async with asyncio.timeout(ENGINE_PATIENCE_SECONDS):
             await BuildSource(paths, read_only=False).command("stop", force=force)

@@ -1,4 +1,4 @@
-"""What a build in this folder needs, from its tree, from what is remembered of it, and from a profile.
+"""What a build in this folder needs, according to its tree, the history and a profile.
 
 Unaware of what the machine has.
 """
@@ -18,17 +18,17 @@ from stoker.launch.in_container import run_words
 from stoker.record.history import History, KnownJob
 
 ASKED = 200
-"""The heaviest remembered jobs among which a build folder's own are looked for."""
+"""The heaviest remembered jobs among which to search for a build folder's own."""
 
 _COMPILERS = frozenset({"cc", "gcc", "clang", "c++", "g++", "clang++"})
-"""Commands that a profile asks for when its build compiles C or C++."""
+"""Commands that a profile requires if its build compiles C or C++."""
 
 _LIBRARIES = {"cudnn.h": "cudnn", "nccl.h": "nccl"}
-"""Headers of libraries that builds do without, and that are looked for where CMake looks for them."""
+"""Headers of optional libraries, which are searched for where CMake searches for them."""
 
 
 def with_history(need: Need) -> Need:
-    """Return the need with the heaviest job that is remembered of its build folder, by outputs that are there."""
+    """Return the need with the heaviest remembered job of its build folder, among outputs that exist."""
     own = next((job for job in heaviest_known(ASKED) if os.path.isfile(os.path.join(need.build, job.output))), None)
     if own is None or (need.job is not None and need.job.bytes > own.peak):
         return need
@@ -36,7 +36,7 @@ def with_history(need: Need) -> Need:
 
 
 def heaviest_known(most: int) -> Sequence[KnownJob]:
-    """Return the heaviest remembered jobs of all folders, so many at most; none where nothing is remembered."""
+    """Return the heaviest remembered jobs of all folders, at most so many; none if there is no history."""
     try:
         path = history_path()
     except UnsafeFolderError:
@@ -51,7 +51,7 @@ def heaviest_known(most: int) -> Sequence[KnownJob]:
 
 
 def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
-    """Return the need of a tree with what a profile's checks ask for on top; `env` is the build's environment."""
+    """Return the need of a tree plus a profile's checks; `env` is the build's environment."""
     if profile.container.image:
         return _of_container(need, profile)
     checks, commands = profile.checks, _commands(profile, env)
@@ -78,7 +78,7 @@ def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
         interpreter=profile.variables.get("python", ""),
         submodules="must" if checks.submodules else need.submodules,
         cuda=_cuda(need, profile, env),
-        # What the tree itself says is true of this release of it; a profile is written for many.
+        # What the tree itself says is true for this release of it; a profile is written for many.
         cuda_version=need.cuda_version or _version(checks.cuda),
         cmake=need.cmake or _version(checks.cmake),
         cmake_tool="must" if checks.cmake else need.cmake_tool,
@@ -91,7 +91,7 @@ def with_profile(need: Need, profile: Profile, env: Mapping[str, str]) -> Need:
 
 
 def _of_container(need: Need, profile: Profile) -> Need:
-    """Return what a build asks of the machine whose tools are in a container."""
+    """Return what a build needs from the machine if its tools are in a container."""
     checks, folder = profile.checks, need.source
     return Need(
         what=profile.name,
@@ -114,7 +114,7 @@ def _of_container(need: Need, profile: Profile) -> Need:
 
 
 def _commands(profile: Profile, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Commands that nothing else stands for: nvcc may be elsewhere, and CC and CXX name compilers of their own."""
+    """Return commands that nothing else can replace: nvcc may be elsewhere, and CC and CXX name other compilers."""
     elsewhere = {"nvcc"}
     for variable, names in (("CC", ("gcc", "cc")), ("CXX", ("g++", "c++"))):
         elsewhere |= set(names) if env.get(variable) else set()
@@ -128,7 +128,7 @@ def _cuda(need: Need, profile: Profile, env: Mapping[str, str]) -> Want:
 
 
 def _knobs(need: Need, profile: Profile) -> Knobs:
-    """Return whose variables count: by the tree, else by the variables that the profile itself sets."""
+    """Return whose variables count: the tree's, otherwise those that the profile itself sets."""
     if need.knobs:
         return need.knobs
     return "pytorch" if "USE_CUDA" in profile.env else ""

@@ -1,4 +1,4 @@
-"""Which command of a person's is called when something of a build matters. Unaware of when that is."""
+"""Chooses the notify command of a build. Unaware of when it is called."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stoker.launch.refusals import RequestError
 
 
 def notify_command(given: str | None) -> str:
-    """Return the one that was `given`, else that of settings.yaml; empty for none. Raises RequestError."""
+    """Return the one that was `given`, otherwise that of settings.yaml; empty for none. Raises RequestError."""
     command = _of_settings() if given is None else given
     if command and shutil.which("timeout") is None:
         raise RequestError("a notify command needs the program timeout, which limits its time; install coreutils")
@@ -17,7 +17,7 @@ def notify_command(given: str | None) -> str:
 
 
 def _of_settings() -> str:
-    """The reader of settings takes a while to load, and most people have none."""
+    """Import it here: the reader of settings takes a while to load, and most users have none."""
     path = settings_path()
     if not path.exists():
         return ""

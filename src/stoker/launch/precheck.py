@@ -1,6 +1,6 @@
-"""The doctor before a build of a profile: what fails stops it before it begins, the rest goes along as notices.
+"""Runs the doctor before a build of a profile: failures prevent the build, warnings become notices.
 
-Each step is examined as it would run, in its own environment. Unaware of how anything is checked.
+Each step is checked as it would run, in its own environment. Unaware of how anything is checked.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from stoker.launch.request import BuildRequest
 from stoker.model.text import clean
 
 PROGRAM_SECONDS = 2.0
-"""For each program that is asked: a healthy one answers in hundredths of a second (all parts together took 0.3 s on two
-cores with a load of 17), and one after the other, two must fit into the time for all."""
+"""Time limit for each program that is run: a healthy one answers in hundredths of a second (all parts together took 0.3
+s on two cores with a load of 17), and two in sequence must fit into the time for all."""
 
 TOTAL_SECONDS = 5.0
-"""For all checks together; what has no answer by then is a warning, and the build begins."""
+"""Time limit for all checks together; a check without an answer by then is a warning, and the build starts."""
 
 QUIET_SECONDS = 1.0
-"""After which it is said what is waited for."""
+"""Seconds after which to print what the doctor is waiting for."""
 
 LONGEST = 600
-"""Characters of a check's reason, and of its remedy, that are printed in a line: a path may be 4096 long."""
+"""Characters of a check's reason, and of its remedy, that are printed in a line: a path may have 4096."""
 
 Say = Callable[[str], None]
 
 
 def with_precheck(plan: ProfilePlan, request: BuildRequest, say: Say, warn: Say) -> BuildRequest:
-    """Examine, and return the build with what the doctor warns of as notices; `warn` gets these too.
+    """Run the checks, and return the build with the doctor's warnings as notices; `warn` gets these too.
 
-    Raises LaunchError where something fails.
+    Raises LaunchError if something fails.
     """
     warnings = precheck(plan, request, say)
     for warning in warnings:
@@ -48,9 +48,9 @@ def with_precheck(plan: ProfilePlan, request: BuildRequest, say: Say, warn: Say)
 
 
 def precheck(plan: ProfilePlan, request: BuildRequest, say: Say) -> list[str]:
-    """Examine the folder of `request` for the steps that it runs, and return the warnings.
+    """Check the folder of `request` for the steps that it runs, and return the warnings.
 
-    `say` gets a line about what is waited for, if it takes a while. Raises LaunchError where one thing fails.
+    `say` gets a line about what is awaited, if it takes a while. Raises LaunchError if anything fails.
     """
     spec = request.spec
     folder, steps = spec.cwd, [step.name for step in spec.steps[spec.first - 1 :]]
@@ -73,7 +73,7 @@ def precheck(plan: ProfilePlan, request: BuildRequest, say: Say) -> list[str]:
 
 
 def _need(plan: ProfilePlan, folder: str, env: Mapping[str, str]) -> Need:
-    """Return the need. What is still to be built may lack the heaviest job measured here: that is only a notice."""
+    """Return the need. If memory is too small for the heaviest job measured here, that is only a notice."""
     need = with_history(with_profile(recognise(folder, env), plan.profile, env))
     return replace(need, job=replace(need.job, measured=False)) if need.job is not None else need
 
@@ -86,7 +86,7 @@ def _say_what_is_waited_for(running: Sequence[Examining], until: float, say: Say
 
 
 def _combined(found: Sequence[tuple[Sequence[str], Examination]]) -> Iterator[Check]:
-    """Yield the checks of all environments, each once. What fails in some alone is a warning."""
+    """Yield the checks of all environments, each once. What fails only in some is a warning."""
     for name in dict.fromkeys(check.name for _, examination in found for check in examination.checks):
         answers = [(steps, [c for c in examination.checks if c.name == name]) for steps, examination in found]
         statuses = [[check.status for check in checks] for _, checks in answers]
@@ -100,7 +100,7 @@ def _combined(found: Sequence[tuple[Sequence[str], Examination]]) -> Iterator[Ch
 
 
 def _refusal(failed: Sequence[Check], total: int, plan: ProfilePlan) -> str:
-    """Return one line: the first thing to repair, how, and where the rest is printed."""
+    """Return one line: the first thing to repair, how, and the command that prints the rest."""
     words = [f"--set {shlex.quote(f'{name}={value}')}" for name, value in plan.settings.items()]
     doctor = " ".join(["stoker doctor -p", shlex.quote(plan.profile.name), *words])
     rest = f"{len(failed)} of {total} checks fail" if len(failed) > 1 else f"1 of {total} checks fails"
@@ -108,6 +108,6 @@ def _refusal(failed: Sequence[Check], total: int, plan: ProfilePlan) -> str:
 
 
 def _sentence(check: Check) -> str:
-    """Return it on one line. Names come from the tree, which may be hostile: no escape, and bounded."""
+    """Return it on one line. Names come from the tree, which may be malicious: no escapes, and bounded."""
     remedy = f" -> {clean(check.remedy, LONGEST)}" if check.remedy else ""
     return f"{clean(check.name, LONGEST)}: {clean(check.why, LONGEST)}{remedy}"

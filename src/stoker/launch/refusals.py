@@ -1,14 +1,14 @@
-"""Why a build was not started. Every message is one line that says what is wrong and what to do."""
+"""Reasons why a build was not started. Every message is one line that says what is wrong and what to do."""
 
 from __future__ import annotations
 
 
 class LaunchError(Exception):
-    """Nothing was started, and nothing of it runs."""
+    """Nothing was started."""
 
 
 class RequestError(LaunchError):
-    """What was asked for makes no sense."""
+    """The request is invalid."""
 
 
 class DuplicateBuildError(LaunchError):
@@ -16,12 +16,12 @@ class DuplicateBuildError(LaunchError):
 
 
 class CannotResumeError(LaunchError):
-    """The build that was meant cannot be resumed."""
+    """The build to resume cannot be resumed."""
 
 
 class CommandNotFoundError(LaunchError):
-    """There is no such command."""
+    """The command does not exist."""
 
 
 class NotExecutableError(LaunchError):
-    """There is such a file, and it cannot be run."""
+    """The file exists but cannot be executed."""

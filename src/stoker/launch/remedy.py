@@ -1,6 +1,6 @@
-"""What an action of a diagnosis means for the build that goes on: a level, a variable, or a step before the others.
+"""What a diagnosis's action means for the resumed build: a level, a variable, or a step before the others.
 
-Believes nothing that the journal says without asking the rules and git again. Unaware of how a build is started.
+Trusts nothing in the journal without checking it against the rules and git again. Unaware of how a build is started.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from stoker.model.diagnosis import Action
 from stoker.sense.submodules import missing_submodules, top_of
 
 QUIET = {"GIT_TERMINAL_PROMPT": "0"}
-"""Nobody is there to type a password; git shall say so rather than wait."""
+"""Nobody is there to type a password; git must fail rather than wait."""
 
 
 def remedied(request: BuildRequest, action: Action, rule: str, folder: str, environ: Mapping[str, str]) -> BuildRequest:
-    """Return `request` with an action that `rule` allows; `folder` is where the step ran that failed.
+    """Return `request` with an action that `rule` allows; `folder` is where the failed step ran.
 
     Raises CannotResumeError.
     """
@@ -40,7 +40,7 @@ def remedied(request: BuildRequest, action: Action, rule: str, folder: str, envi
 
 
 def _check_allowed(action: Action, rule: str) -> None:
-    """Only what the shipped rule says, which nothing from a build can change."""
+    """Accept only what the shipped rule says, which nothing from a build can change."""
     from stoker.diagnose.rule import shipped_rules
 
     known = next((r for r in shipped_rules() if r.id == rule), None)
@@ -51,7 +51,7 @@ def _check_allowed(action: Action, rule: str) -> None:
 
 
 def _at_level(request: BuildRequest, level: int, environ: Mapping[str, str]) -> BuildRequest:
-    """Lower the level; one that a person has given now goes before."""
+    """Lower the level; a level that the user gives now takes precedence."""
     spec = request.spec
     jobs = level if spec.jobs is None else min(level, spec.jobs)
     if spec.steps:
@@ -69,7 +69,7 @@ def _with_variable(request: BuildRequest, variable: str, environ: Mapping[str, s
 
 
 def _fetch_submodules(action: Action, folder: str, environ: Mapping[str, str]) -> StepSpec:
-    """Return those that were missing then, and are now by what git and .gitmodules say."""
+    """Return those that were missing then and still are according to git and .gitmodules."""
     missing = missing_submodules(folder, environ)
     names = [path for path in missing.paths if path in action.names] if missing is not None else []
     if missing is None or not names:
@@ -89,7 +89,7 @@ def _fetch_large_files(folder: str, environ: Mapping[str, str]) -> StepSpec:
 
 
 def _before(request: BuildRequest, step: StepSpec) -> BuildRequest:
-    """Return the same build with a step before the one that it begins with."""
+    """Return the same build with a step before the one that it starts with."""
     steps = list(request.spec.all_steps())
     steps.insert(request.spec.first - 1, step)
     return replace(request, spec=request.spec._replace(steps=tuple(steps)))

@@ -1,6 +1,6 @@
 """How many jobs other machines will take, as far as that is known before a build: for its schedulers' window.
 
-Unaware of jobs; what an engine really has is followed while the build runs.
+Unaware of jobs; the real number is tracked while the build runs.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import subprocess
 from collections.abc import Mapping
 
 MOST_SLOTS = 4096
-"""More are not believed."""
+"""Larger numbers are not believed."""
 
 UNKNOWN_SLOTS = 256
-"""Taken where only a scheduler on the network knows: jobs that are not let go cost a MiB each."""
+"""Assumed if only a scheduler on the network knows: jobs that are not released cost a MiB each."""
 
 ASK_SECONDS = 5.0
-"""distcc looks for hosts by multicast DNS where its list says so, which takes some seconds."""
+"""distcc searches for hosts by multicast DNS if its list says so, which takes some seconds."""
 
 _LISTS = ("DISTCC_HOSTS", "DISTCC_POTENTIAL_HOSTS")
 _CMAKE = tuple(f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX", "CUDA"))
 
 
 def remote_slots(environ: Mapping[str, str]) -> int:
-    """Return the slots of other machines for a build with this environment; 0 where no engine is set up."""
+    """Return the slots of other machines for a build with this environment; 0 if no remote system is set up."""
     launchers = {os.path.basename(word) for name in _CMAKE for word in environ.get(name, "").split(";")}
     if environ.get("ICECC_SCHEDULER") or "icecc" in launchers:
         return UNKNOWN_SLOTS
@@ -32,7 +32,7 @@ def remote_slots(environ: Mapping[str, str]) -> int:
 
 
 def _lists_hosts(environ: Mapping[str, str]) -> bool:
-    """Whether a person has named hosts; the list of the whole machine is there wherever distcc is installed."""
+    """Say whether the user has named hosts; the system-wide list exists wherever distcc is installed."""
     if any(environ.get(name, "").strip() for name in _LISTS):
         return True
     folder = environ.get("DISTCC_DIR") or os.path.join(environ.get("HOME", ""), ".distcc")

@@ -1,6 +1,6 @@
-"""Repairs builds whose supervisor, standbys, watchdog and engine were all killed: held jobs would wait for ever.
+"""Repairs builds whose supervisor, standbys, watchdog and engine were all killed: held jobs would wait forever.
 
-Any command that looks at builds calls this. Unaware of who asked and of what is shown.
+Every command that looks at builds calls this. Unaware of who asked and of what is shown.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from stoker.record.builds import list_builds
 
 
 def repair(paths: BuildPaths) -> str:
-    """Give the build a watchdog, which starts an engine, where nobody is left to let its jobs go on.
+    """Start a watchdog for the build, which starts an engine, if no process is left to release its jobs.
 
-    Returns what was done in one line, empty where nothing had to be done. Without a process for a watchdog everything
-    that is stopped goes on. Of a build whose command was killed as well nothing is left to repair: the kernel hangs up
-    on jobs that are stopped when their scheduler dies.
+    Returns what was done in one line, empty if nothing was necessary. If no process can be started for a watchdog,
+    continues everything that is stopped. If the build's command was killed as well, nothing is left to repair: the
+    kernel sends SIGHUP to stopped jobs when their scheduler dies.
     """
     try:
         supervisors, build = running(paths)
@@ -40,6 +40,6 @@ def repair(paths: BuildPaths) -> str:
 
 
 def repair_all() -> list[str]:
-    """Repair every build of which it is not known how it ended; what was done, a line for each that had need."""
+    """Repair every build whose end is unknown; return what was done, a line for each repaired one."""
     lost = [BuildPaths(builds_dir() / build.id) for build in list_builds() if build.exit_code is None]
     return [done for paths in lost if (done := repair(paths))]

@@ -1,4 +1,4 @@
-"""A build that somebody wants, before it has a folder. Unaware of how it is started."""
+"""A requested build, before it has a folder. Unaware of how it is started."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stoker.contract.spec_file import BuildSpec
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """What to run, with `environment` added to the environment of all steps; `window` is how wide schedulers are made.
+    """What to run, with `environment` added to the environment of all steps; `window` is the width of its schedulers.
 
     `environ` is the environment to which theirs is added (None: ours), `missing` names secrets that it lacks and an
     earlier build had. `secrets` are names of variables whose values are never written down, whatever they look like.

@@ -1,6 +1,6 @@
 """Resumes a build that failed or was stopped, at that step, in its folder and environment.
 
-With its remedy what the diagnosis offers is done first, by the new build itself, so that it outlives the viewer.
+With its remedy, the new build itself first applies what the diagnosis offers, so that it outlives the viewer.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ MAX_NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class ResumeRequest:
-    """Which build to resume, None for the newest of the working folder, and what a person says anew of it.
+    """Which build to resume, None for the newest of the working folder, and what the user specifies again.
 
-    `again` allows a duplicate of one that runs, `no_doctor` starts what the doctor would refuse. `notify` is another
-    command to call at occasions, empty for none.
+    `again` allows a duplicate of a running one, `no_doctor` starts what the doctor would refuse. `notify` is another
+    notify command, empty for none.
     """
 
     build: str | None = None
@@ -57,9 +57,9 @@ class ResumeRequest:
 def resume(
     wish: ResumeRequest, say: Callable[[str], None], warn: Callable[[str], None]
 ) -> tuple[BuildPaths, PersonsDecision]:
-    """Resume a build, and return the files of the new one with what was decided for it.
+    """Resume a build, and return the files of the new one with the decisions made for it.
 
-    `say` gets lines about what is done and waited for, `warn` what the doctor warns of. Raises LaunchError.
+    `say` gets lines about what is done and awaited, `warn` the doctor's warnings. Raises LaunchError.
     """
     paths = _meant(wish.build)
     state = final_state(paths)
@@ -101,7 +101,7 @@ def _check_ended(paths: BuildPaths, state: BuildState) -> None:
 
 @contextlib.contextmanager
 def _claimed(paths: BuildPaths) -> Iterator[IO[str]]:
-    """Let one build alone resume this one: two would write into the same folder. The file takes that one's ID."""
+    """Let only one build resume this one: two would write into the same folder. The file takes that one's ID."""
     opener = lambda path, flags: os.open(path, flags | os.O_CREAT, 0o600)  # noqa: E731  (open's own way to set a mode)
     with open(paths.successor, "r+", encoding="utf-8", errors="replace", opener=opener) as file:
         try:
@@ -121,7 +121,7 @@ def _claimed(paths: BuildPaths) -> Iterator[IO[str]]:
 def _request(
     wish: ResumeRequest, paths: BuildPaths, state: BuildState, say: Callable[[str], None], warn: Callable[[str], None]
 ) -> tuple[BuildRequest, PersonsDecision]:
-    """Return the new build and why it is made so: what the earlier one was, what is said anew, and the remedy."""
+    """Return the new build and its reason: what the earlier one was, what is specified again, and the remedy."""
     old = load_or_none(BuildSpec, paths.spec)
     if old is None or not old.words:
         raise CannotResumeError(f"{paths.spec} cannot be read; start the build anew")
@@ -149,7 +149,7 @@ def _request(
 
 
 def _noting_what_lacks(kept: Kept | None, earlier: str, request: BuildRequest) -> BuildRequest:
-    """Add a word on what of the `earlier` build's environment is not at hand."""
+    """Add a note about variables of the `earlier` build's environment that are missing."""
     if kept is None:
         note = f"{earlier} kept no environment; it is resumed in this one"
         spec = request.spec
@@ -170,10 +170,10 @@ def _once_more(
     say: Callable[[str], None],
     warn: Callable[[str], None],
 ) -> BuildRequest:
-    """Return the earlier build once more, from the step that has not ended well."""
+    """Return the earlier build again, from the step that has not succeeded."""
     jobs = old.jobs if wish.jobs is None else wish.jobs
     name, origin = wish.name or old.name, old.profile
-    # Of a profile's build the memory may be the profile's word, which is asked again.
+    # In a profile's build the memory may come from the profile, which is read again.
     memory = wish.memory or (old.memory if origin is None or origin.memory_by_hand else None)
     if origin is None:
         return command_build(old.words, old.cwd, name, jobs, memory, environ)
@@ -190,7 +190,7 @@ def _once_more(
 
 
 def _check_newest(profile: str, folder: str, paths: BuildPaths) -> None:
-    """Refuse any but the newest build of a profile: it is resumed where that one stopped."""
+    """Refuse any but the newest build of a profile: a profile is resumed where that one stopped."""
     from stoker.record.earlier_build import last_build_of
 
     newest = last_build_of(profile, folder)

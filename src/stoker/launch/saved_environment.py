@@ -1,7 +1,7 @@
 """The environment that a build was started in, kept so that the build can be resumed from another login.
 
-What looks like a secret, by its name or value, is not written down: who resumes the build brings it along. That is
-best effort. Unaware of builds' contents.
+Variables that look like secrets, by name or value, are not written down: the user who resumes the build provides them.
+That is best effort. Unaware of builds' contents.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW|PASSPHRASE|PASS(?:_|$)|CREDENTIAL|PRIVATE|COOKIE|API_?KEY|UNSEAL|LDAP_BIND|"
     r"(?:^|_)(?:KEY|AUTH|PAT|PWD_?FILE|CERT|PW|JWT|DSN|CREDS?)(?:_|$)|_PWD(?:_|$)|GIT_CONFIG_(?:COUNT$|VALUE_\d)"
 )
-"""GIT_CONFIG_COUNT goes with the values that it counts: git refuses to run without one of them."""
+"""GIT_CONFIG_COUNT belongs to the values that it counts: git refuses to run without one of them."""
 
 _SECRET_VALUE = re.compile(
     r"://[^/@\s]*:[^/@\s]*@|(?<!ssh)://[^/@\s]+@|-----BEGIN|\b(?:ghp|gho|glpat|sk|hf|xox[bp])[_-]\w{8}|"
     r"(?i:authorization:|passw(?:or)?d=)|(?:^|\s)(?:-u|--user)[=\s]?[^\s:]+:\S"
 )
-"""A password or a key in an address (https_proxy, PIP_INDEX_URL), a private key, the tokens that say what they are, a
-header, and what options for java and curl hold. The user of an ssh address is none."""
+"""A password or a key in an address (https_proxy, PIP_INDEX_URL), a private key, tokens with a recognisable prefix, a
+header, and values of options for java and curl. The user of an ssh address is not a secret."""
 
 _OF_LOGIN = re.compile(
     r"SSH_\w+|XDG_\w+|DBUS_\w+|DISPLAY|WAYLAND_DISPLAY|TERM|TERM_\w+|COLORTERM|COLUMNS|LINES|TMUX\w*|STY|WINDOWID|"
     r"HOME|USER|LOGNAME|SHLVL|OLDPWD|_|STOKER_\w+|NO_COLOR|CI"
 )
-"""What belongs to the login, and where stoker keeps its files, rather than to the build."""
+"""Variables of the login, and of where stoker keeps its files, rather than of the build."""
 
 
 def is_kept(name: str, value: str) -> bool:
-    """Say whether a variable is the build's own, and no secret."""
+    """Say whether a variable is the build's own, and not a secret."""
     if _OF_LOGIN.fullmatch(name):
         return False
     return not _SECRET_NAME.search(name.upper()) and not _SECRET_VALUE.search(value)
@@ -44,7 +44,7 @@ def is_kept(name: str, value: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The environment to go on in, and the names of the secrets that the build had and that are not at hand now."""
+    """The environment to continue in, and the names of the secrets that the build had and that are missing now."""
 
     environ: dict[str, str]
     missing: tuple[str, ...]
@@ -53,9 +53,10 @@ class Kept:
 def save_environment(
     path: Path, environ: Mapping[str, str], missing: Iterable[str] = (), named: Collection[str] = ()
 ) -> None:
-    """Write down what is kept of it, and the names of the secrets in it and of those `missing`. Raises OSError.
+    """Write down the variables that are kept, and the names of the secrets among them and of those `missing`. Raises
+    OSError.
 
-    `named` are variables that a person has named for secrets, whatever they look like.
+    `named` are variables that the user has named as secrets, whatever they look like.
     """
     kept = {name: value for name, value in environ.items() if is_kept(name, value) and name not in named}
     secrets = {name for name in environ if name not in kept and not _OF_LOGIN.fullmatch(name)}

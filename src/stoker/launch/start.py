@@ -46,7 +46,7 @@ START_SECONDS = 10.0
 """How long the supervisor may take to say that it has started; on a machine that swaps even Python is slow."""
 
 LINGER = Path("/var/lib/systemd/linger")
-"""Holds a file for each user whose systemd manager outlives the last logout (org.freedesktop.login1(5))."""
+"""Contains a file for each user whose systemd manager outlives the last logout (org.freedesktop.login1(5))."""
 
 JOURNAL_RESERVE = 64 * 1024
 """Bytes for the journal of a build that ends on a full disk: some hundred jobs, and the end."""
@@ -55,19 +55,20 @@ MAX_NAME = 24
 """Longest name inside an ID: an ID must stay typable, and fit a socket's path."""
 
 FINDS_MODULES = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR")
-"""What decides where Python looks for modules (python(1))."""
+"""Variables that decide where Python searches for modules (python(1))."""
 
 
 def start_build(
     make: Callable[[str], BuildRequest], say: Callable[[str], None], ready: Callable[[], None] = lambda: None
 ) -> BuildPaths:
-    """Start the build that `make` makes of the working folder, and tidy up behind builds that have ended.
+    """Start the build that `make` makes of the working folder, and clean up after builds that have ended.
 
-    `say` gets a line about what was repaired; `ready` is called when all is ready for its start. Raises LaunchError.
+    `say` gets a line about what was repaired; `ready` is called when everything is ready for the start. Raises
+    LaunchError.
     """
     try:
         cwd = os.getcwd()
-        with contextlib.suppress(OSError):  # tidying up must not keep a build from starting
+        with contextlib.suppress(OSError):  # a failed cleanup must not keep a build from starting
             for line in repair_all():
                 say(line)
             prune_builds()
@@ -109,7 +110,7 @@ def launch(request: BuildRequest) -> BuildPaths:
 
 
 def _last_words(log: Path) -> str:
-    """Return what the supervisor complained about last."""
+    """Return the supervisor's last error."""
     with contextlib.suppress(OSError):
         lines = log.read_text(errors="replace").strip().splitlines()
         return f"{lines[-1]}; " if lines else ""
@@ -145,14 +146,14 @@ def _spec_of(request: BuildRequest, log: CacheLog) -> BuildSpec:
 def _without_strange_modules(base: Mapping[str, str]) -> list[str]:
     """Return -E, so that a PYTHONPATH of the build's profile does not reach the engine.
 
-    Where the person's own environment has such a variable, stoker may have been found by it.
+    Not if the user's own environment has such a variable: stoker may have been found through it.
     """
     known = {*os.environ, *base}
     return [] if known.intersection(FINDS_MODULES) else ["-E"]
 
 
 def _with_ramdisk(request: BuildRequest, paths: BuildPaths) -> BuildRequest:
-    """Make the folder for temporary files, and name it to each step that has no TMPDIR of its own."""
+    """Create the folder for temporary files, and set it for each step without a TMPDIR of its own."""
     spec, disk = request.spec, request.spec.ramdisk
     if disk is None:
         return request
@@ -167,9 +168,9 @@ def _with_ramdisk(request: BuildRequest, paths: BuildPaths) -> BuildRequest:
 
 
 def _reserve(paths: BuildPaths) -> None:
-    """Find out now, not in an hour, that the disk is full: the end needs room that nobody else can take.
+    """Find out now, not in an hour, that the disk is full: reserve space that nothing else can take.
 
-    For what must be said then: how the command has ended, whether it runs again, and the journal's last records.
+    For what must be written at the end: how the command ended, whether it runs again, and the journal's last records.
     """
     for name in ("supervisor.json", "ended.json", "verdict.json", "exit.json"):
         reserve(str(paths.root / name))
@@ -180,10 +181,10 @@ def _reserve(paths: BuildPaths) -> None:
 
 
 def _prefixes(build_id: str) -> list[list[str]]:
-    """Ways to start the supervisor, best first: a systemd scope of its own outlives the login's scope.
+    """Return ways to start the supervisor, best first: its own systemd scope outlives the login's scope.
 
-    Only where the user lingers: else the user's manager ends with the last logout, and every scope of its with it,
-    while a process that stays behind in the login's scope is left alone (KillUserProcesses=no, logind.conf(5)).
+    Only if the user lingers: otherwise the user's manager ends with the last logout, and all its scopes with it, while
+    a process in the login's scope survives (KillUserProcesses=no, logind.conf(5)).
     """
     plain: list[list[str]] = [[]]
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -194,7 +195,7 @@ def _prefixes(build_id: str) -> list[list[str]]:
 
 
 def _lingers() -> bool:
-    """Say whether `loginctl enable-linger` was said for this user."""
+    """Say whether `loginctl enable-linger` is in effect for this user."""
     try:
         return (LINGER / pwd.getpwuid(os.getuid()).pw_name).exists()
     except KeyError:
@@ -222,7 +223,7 @@ def _start(paths: BuildPaths, prefix: Sequence[str], environment: Mapping[str, s
         if supervisor.poll() is not None:
             return False
         time.sleep(0.005)
-    # Its children too: a build that was just forked must not go on beside the one of the next attempt.
+    # Its children too: a build that was just forked must not run next to the one of the next attempt.
     signal_tree([supervisor.pid, *descendants(supervisor.pid)], signal.SIGKILL)
     supervisor.wait()
     return False

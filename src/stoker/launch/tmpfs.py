@@ -1,6 +1,6 @@
-"""A profile's wish for temporary files in memory: where they go, what a person should know, and what dead builds left.
+"""The RAM disk that a profile requests: its location, messages for the user, and leftovers of dead builds.
 
-Unaware of what is in such a folder.
+Unaware of the contents of such a folder.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from stoker.contract.spec_file import RamDiskPlace
 from stoker.model.units import format_bytes
 from stoker.record.builds import runs
 
-if TYPE_CHECKING:  # every build sweeps, and only one of a profile needs what reads profiles
+if TYPE_CHECKING:  # every build cleans up, and only one of a profile needs what reads profiles
     from stoker.config.profiles.profile import Tmp
 
 TOP_FOLDERS = ("/dev/shm", "/tmp")  # noqa: S108
-"""Where a tmpfs may be on any machine; folders of left-over builds are looked for there."""
+"""Where a tmpfs may be on any machine; leftover folders of builds are searched there."""
 
 
 class Placement(NamedTuple):
-    """What comes of the wish: a place or none, a sentence for a person, and warnings."""
+    """The outcome: a place or none, a message for the user, and warnings."""
 
     wish: RamDiskPlace | None = None
     note: str = ""
@@ -32,7 +32,7 @@ class Placement(NamedTuple):
 
 
 def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Placement:
-    """Return where `tmp` can be had. `environ` is what the steps will have, `memory` what a person allows the build."""
+    """Return where `tmp` can be. `environ` is the steps' environment, `memory` the build's memory limit."""
     if tmp.kind == "none":
         return Placement()
     from stoker.sense.machine.machine import MachineReader
@@ -53,9 +53,9 @@ def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Pla
 
 
 def sweep(environ: Mapping[str, str]) -> list[str]:
-    """Remove what builds have left whose supervisor was killed; the folders that were removed.
+    """Remove what builds with a killed supervisor have left; return the removed folders.
 
-    A build is dead if neither its supervisor nor its command runs, and no process at all has its TMPDIR there.
+    A build is dead if neither its supervisor nor its command runs, and no process has its TMPDIR there.
     """
     own = (environ.get(name, "") for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
     removed = []

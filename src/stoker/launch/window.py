@@ -1,6 +1,7 @@
-"""The window, how wide a scheduler is made: more than may run, so that there is a choice. And how it hears of it.
+"""The window: how many jobs a scheduler may start, more than may run so that there is a choice; and how it is passed
+on.
 
-Unaware of who starts the build. What a person wrote is never changed: their own -j is the most that can run.
+Unaware of who starts the build. Never changes what the user wrote: their own -j is the maximum.
 """
 
 from __future__ import annotations
@@ -16,37 +17,37 @@ from stoker.sense.commands.scheduler_args import make_arguments, ninja_arguments
 from stoker.sense.machine.process_limit import processes_left
 
 PER_CORE = 8
-"""Jobs that a scheduler may have for each core. Light ones must be found behind 70 heavy ones in a row; more than
-eight brought nothing in simulation."""
+"""Jobs that a scheduler may have per core. Light jobs must be found behind 70 heavy ones in a row; more than eight
+brought nothing in simulation."""
 
 MOST = 512
-"""A held job is a shell of about a MiB that waits, and a process in every list; more are of no use."""
+"""A held job is a waiting shell of about a MiB, and a process in every list; more are useless."""
 
 LEAST = 64
-"""On few cores the long chain of a small project is found too late behind 16. Of nine recorded projects seven come
-within 1.01 of the bound on two cores with 64, four with 16 (on paper, with a noisy history)."""
+"""On few cores, 16 find the long chain of a small project too late. Of nine recorded projects seven come within 1.01 of
+the bound on two cores with 64, four with 16 (in simulation, with a noisy history)."""
 
 BYTES_EACH = 32 * 2**20
-"""A job that is found a moment late holds as much: a compiler that has begun to read. All of them must fit."""
+"""What a job holds that is found a moment late: a compiler that has started to read. All of them must fit."""
 
 FILES_EACH = 2
 FILES_KEPT = 128
-"""Ninja has a pipe for each job, and other files besides: with too few descriptors it gives up the build."""
+"""Ninja has a pipe per job, and other files besides: with too few descriptors it aborts the build."""
 
 PROCESSES_EACH = 4
 PROCESSES_KEPT = 16
 """A job is a shell, a driver, a compiler and an assembler; stoker's own threads count as well. With too few processes
-make and ninja give up the build."""
+make and ninja abort the build."""
 
 VARIABLES = ("CMAKE_BUILD_PARALLEL_LEVEL", "MAX_JOBS")
-"""Where a scheduler is started by something else: `cmake --build` reads the first, PyTorch's and flash-attention's
-setup.py and vLLM's the second."""
+"""If something else starts the scheduler: `cmake --build` reads the first, PyTorch's and flash-attention's setup.py and
+vLLM's the second."""
 
 NINJA_FLAGS = "NINJAFLAGS"
-"""Options that some wrappers of ninja hand on to it."""
+"""Options that some wrappers of ninja pass on to it."""
 
 CARGO_JOBS, GO_FLAGS = "CARGO_BUILD_JOBS", "GOFLAGS"
-"""How cargo and go, which run their compilers by themselves, learn how many at once: nobody else can hold them."""
+"""Where cargo and go, which run their compilers themselves, find their number of jobs: stoker cannot hold them."""
 
 _GO_JOBS = re.compile(r"(?:^|\s)--?p=")
 _NINJA = re.compile(r"(?:ninja|ninja-build|samu|samurai)(?:-?\d[\d.]*)?")
@@ -55,7 +56,7 @@ _MAKE = re.compile(r"g?make(?:-?\d[\d.]*)?")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A command as it is run, what is added to its environment, and what a person should know about both."""
+    """A command as it is run, what is added to its environment, and messages for the user about both."""
 
     words: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Prepared:
 
 
 def window_for(cores: int, budget: int, jobs: int | None, elsewhere: int = 0) -> int:
-    """Return how wide a scheduler is made on a machine with `budget` bytes, if a person wants `jobs` at once, and other
+    """Return the width of a scheduler on a machine with `budget` bytes, if the user wants `jobs` at once and other
     machines take so many `elsewhere`."""
     wanted = max(LEAST, min(MOST, PER_CORE * max(cores, jobs or 0)), jobs or 0) + elsewhere
     soft_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -76,7 +77,7 @@ def window_for(cores: int, budget: int, jobs: int | None, elsewhere: int = 0) ->
 
 
 def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[str, str]) -> Prepared:
-    """Return the command with the window in it where that is its business, else in its environment."""
+    """Return the command with the window in it if it takes one, otherwise in its environment."""
     name = os.path.basename(words[0])
     words = labelled(words)
     if _NINJA.fullmatch(name):
@@ -93,7 +94,7 @@ def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mappi
 
 
 def _own_schedulers(jobs: int | None, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return a person's number for tools that run their jobs themselves; without one they take as many as CPUs."""
+    """Return the user's number for tools that run their jobs themselves; without one they run one per CPU."""
     if jobs is None:
         return {}
     added = {} if environ.get(CARGO_JOBS) else {CARGO_JOBS: str(jobs)}
@@ -117,7 +118,7 @@ def _ninja(words: Sequence[str], window: int) -> Prepared:
 def _make(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[str, str]) -> Prepared:
     """Make without -j runs one job at a time, and some makefiles rely on that; a bare -j means any number.
 
-    One that knows of a jobserver would take slots for more: it gets none.
+    A make that knows about a jobserver would take slots for more, so it gets none.
     """
     arguments = make_arguments(words)
     if arguments.builds_nothing:
@@ -131,7 +132,7 @@ def _make(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[
 
 
 def _with_option(words: Sequence[str], option: str) -> tuple[str, ...]:
-    """Behind all other options, as the last -j counts, and before the operands that follow a `--`."""
+    """Insert after all other options, as the last -j counts, and before the operands that follow a `--`."""
     end = words.index("--") if "--" in words else len(words)
     return (*words[:end], option, *words[end:])
 

@@ -1,4 +1,4 @@
-"""The registry of builds: which there are, which of them live, and how each ended.
+"""The registry of builds: which exist, which of them are running, and how each ended.
 
 Unaware of engines' sockets and of screens. A build is a folder below `config.paths.builds_dir()`.
 """
@@ -32,11 +32,10 @@ from stoker.record.journal_reader import load_state
 from stoker.record.jsonlines import BadLineError, parse_line
 
 MAX_BUILDS = 200
-"""Builds whose files are kept: a day's work many times over, some gigabytes at worst."""
+"""Builds whose files are kept: far more than a day's work, some gigabytes at worst."""
 
 STARTING_SECONDS = 30.0
-"""How long a folder without supervisor.json is taken for a build that is being started: the launcher gives up after 10.
-"""
+"""How long a folder without supervisor.json counts as a build that is being started: the launcher gives up after 10."""
 
 LOST_REASON = "the machine or the supervisor went down; the exit status is lost"
 
@@ -48,20 +47,20 @@ _TAIL_BYTES = 1 << 16
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MAX_CANDIDATES = 5
 _CANDIDATE = 60
-"""Candidates named in an error, and characters of what each runs and where: it must stay one line."""
+"""Candidates named in an error, and characters of each one's command and folder: it must stay one line."""
 
 
 class NoSuchBuildError(Exception):
-    """No build, or no single one, is meant; the message is one line with the remedy."""
+    """No build, or no single one, matches; the message is one line with the remedy."""
 
 
 class AmbiguousBuildError(NoSuchBuildError):
-    """Several builds could be meant; the message names some."""
+    """Several builds match; the message names some."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildSummary:
-    """One line of `stoker ls`. Times are Unix seconds; `ended` and `exit_code` are None where unknown."""
+    """One line of `stoker ls`. Times are Unix seconds; `ended` and `exit_code` are None if unknown."""
 
     id: str
     name: str
@@ -73,19 +72,19 @@ class BuildSummary:
     exit_code: int | None
     live: bool
     left: float | None = None
-    """Seconds, where `builds_with_estimates` knows them."""
+    """Seconds, if `builds_with_estimates` knows them."""
     elsewhere: str = ""
-    """The machine's name in the PID namespace that it runs in, if that is not ours: a container's ID, most often."""
+    """The machine's name in the PID namespace that it runs in, if that is not ours: usually a container's ID."""
 
     @property
     def short_id(self) -> str:
-        """The end of its ID, which means it on the command line too."""
+        """The end of its ID, which identifies it on the command line too."""
         return self.id.rpartition("-")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class _Glance:
-    """What the head and the tail of a journal show."""
+    """What the first and the last lines of a journal show."""
 
     begun: Record | None = None
     stepping: bool = False
@@ -95,12 +94,12 @@ class _Glance:
 
 
 def list_builds() -> list[BuildSummary]:
-    """Return all builds, newest first. Reads only the head and the tail of each journal."""
+    """Return all builds, newest first. Reads only the beginning and the end of each journal."""
     return _newest_first(map(_summary, _all_paths()))
 
 
 def live_builds() -> list[BuildSummary]:
-    """Return those of them that live, newest first. Of the others only the supervisor's file is read."""
+    """Return those that are running, newest first. Of the others it reads only the supervisor's file."""
     return _newest_first(build for build in map(_summary, filter(runs, _all_paths())) if build.live)
 
 
@@ -109,8 +108,8 @@ def _newest_first(summaries: Iterable[BuildSummary]) -> list[BuildSummary]:
 
 
 def builds_with_estimates() -> list[BuildSummary]:
-    """Return all builds, those that live first, with what may stand anywhere in their journals: whether they are
-    paused, and the time left."""
+    """Return all builds, running ones first, with what may be anywhere in their journals: whether they are paused, and
+    the time left."""
     builds = [_by_journal(build) if build.live else build for build in list_builds()]
     return sorted(builds, key=lambda build: not build.live)
 
@@ -130,10 +129,10 @@ def what_and_where(build: BuildSummary, width: int) -> str:
 
 
 def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
-    """Find the build meant by an ID, its end, a name, or the beginning of one; raises NoSuchBuildError.
+    """Find a build by its ID, the end of its ID, its name, or a prefix of these; raises NoSuchBuildError.
 
-    Of several the one that lives is meant. Where none lives: without a word, or by its exact name, the newest. Without
-    a word a build of the working folder goes before any other.
+    If several match, the running one counts. If none is running: without a word, or by its exact name, the newest.
+    Without a word a build of the working folder takes precedence.
     """
     builds = list_builds()
     found, exact = _matches(builds, wanted)
@@ -155,7 +154,7 @@ def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
 
 
 def _working_folder() -> str:
-    """Return where we are; empty where that folder is gone."""
+    """Return the working folder; empty if that is gone."""
     try:
         return os.getcwd()
     except OSError:
@@ -163,7 +162,7 @@ def _working_folder() -> str:
 
 
 def _matches(builds: Sequence[BuildSummary], wanted: str | None) -> tuple[Sequence[BuildSummary], bool]:
-    """Return the builds meant, newest first, and whether by more than the beginning of a word."""
+    """Return the matching builds, newest first, and whether more than a prefix matched."""
     if wanted is None:
         return builds, True
     by_id = [b for b in builds if b.id == wanted]
@@ -190,30 +189,30 @@ def is_live(paths: BuildPaths) -> bool:
 
 
 def known_state(paths: BuildPaths) -> BuildState:
-    """Return the state by the journal, or what the launcher knew before there was one. Raises JournalError."""
+    """Return the state from the journal, or what the launcher knew before there was one. Raises JournalError."""
     state = load_state(paths.journal)
     return state if state.id else _state_without_journal(paths)
 
 
 def final_state(paths: BuildPaths) -> BuildState:
-    """Return the state of a build from its files. One that nothing runs any more gets its end, known or lost.
+    """Return the state of a build from its files. If nothing runs it any more, it gets its end, known or lost.
 
     Raises JournalError for a journal of another version.
     """
-    # The order matters: what was running when we looked may have written its end before we read.
+    # The order matters: what was running when we looked may have recorded its end before we read.
     running = runs(paths)
     state = known_state(paths)
     if state.over:
         return state
     if running:
-        # The supervisor waits for the engine's last words: jobs that ended last may not be in the journal yet.
+        # The supervisor waits for the engine's last events: the last jobs to end may not be in the journal yet.
         return state
     event, at = _end(load_or_none(ExitRecord, paths.exit), state.time)
     return reduce(state, Record(state.seq + 1, at, event))
 
 
 def prune_builds(max_builds: int = MAX_BUILDS) -> list[str]:
-    """Delete the oldest builds beyond `max_builds`, never one that lives; the IDs of those deleted."""
+    """Delete the oldest builds beyond `max_builds`, never a running one; return the IDs of the deleted ones."""
     builds = list_builds()
     deleted: list[str] = []
     for build in reversed(builds):
@@ -230,7 +229,7 @@ def prune_builds(max_builds: int = MAX_BUILDS) -> list[str]:
 
 
 def _all_paths() -> Iterable[BuildPaths]:
-    """Real folders of our own with the name of an ID, and nothing that a link leads to."""
+    """Return real folders of ours whose name is an ID, without following links."""
     try:
         entries = list(builds_dir().iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -239,7 +238,8 @@ def _all_paths() -> Iterable[BuildPaths]:
 
 
 def _is_own_folder(path: Path) -> bool:
-    """What another user wrote names processes and sockets of his choice; root, with his HOME, would signal them."""
+    """Another user's files would name processes and sockets of their choice; root, with that user's HOME, would signal
+    them."""
     try:
         info = path.lstat()
     except OSError:
@@ -272,7 +272,7 @@ def _summary(paths: BuildPaths) -> BuildSummary:
 
 
 def place_of(paths: BuildPaths) -> str:
-    """Return the name of the machine whose processes a build's pids are; empty where they are ours."""
+    """Return the name of the machine whose processes a build's pids are; empty if they are ours."""
     record = load_or_none(SupervisorRecord, paths.supervisor)
     return record.host or "another PID namespace" if record is not None and record.is_elsewhere else ""
 
@@ -284,7 +284,7 @@ def _live_phase(glance: _Glance) -> Phase:
 
 
 def _end(ending: ExitRecord | None, last_time: float) -> tuple[BuildEnded, float]:
-    """Return the end that the engine did not live to write, and its Unix time."""
+    """Return the end that the engine did not live to record, and its Unix time."""
     if ending is None:
         return BuildEnded("failed", None, LOST_REASON), last_time
     outcome: Outcome = "done" if ending.exit_code == 0 else "failed"
@@ -328,7 +328,7 @@ def _glance(journal: Path) -> _Glance:
 
 
 def _type_of(event: type[StepStarted | BuildEnded | StopRequested]) -> bytes:
-    """As a record's line holds it, and no text inside a record can: there quotes are escaped."""
+    """As it is in a record's line; text inside a record cannot contain it, since quotes are escaped there."""
     return b'"type":"%s"' % event.kind.encode()
 
 
@@ -340,7 +340,7 @@ def _record(line: bytes) -> Record | None:
 
 
 def runs(paths: BuildPaths) -> bool:
-    """Say whether the supervisor or the build is there, or may be about to be."""
+    """Say whether the supervisor or the build exists, or may be about to."""
     record = load_or_none(SupervisorRecord, paths.supervisor)
     if record is not None:
         if record.living_build() is not None or record.acting_supervisor() is not None:

@@ -1,6 +1,6 @@
-"""A remembered state beside the journal, so that loading a long one does not start at its beginning.
+"""A saved state next to the journal, so that loading a long one does not start at its beginning.
 
-Only a shortcut: it may be missing, stale or damaged, and the journal alone stays the truth. Unaware of events.
+Only a shortcut: it may be missing, stale or damaged; the journal remains the source of truth. Unaware of events.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def checkpoint_path(journal: Path) -> Path:
 
 
 def save_checkpoint(journal: Path, state: BuildState, offset: int) -> None:
-    """Replace the checkpoint; on a full disk the old one stays."""
+    """Replace the checkpoint; if the disk is full, the old one stays."""
     path = checkpoint_path(journal)
     new = path.with_suffix(".checkpoint.new")
     data = dump_line({"stoker": __version__, "version": STATE_VERSION, "offset": offset, "state": encode(state)})
@@ -42,7 +42,7 @@ def save_checkpoint(journal: Path, state: BuildState, offset: int) -> None:
 
 
 def load_checkpoint(journal: Path) -> Checkpoint | None:
-    """Return what was saved, unless another version of stoker did, whose states may mean something else."""
+    """Return what was saved, unless another version of stoker did it, whose states may mean something else."""
     try:
         with open_regular(checkpoint_path(journal)) as file:
             data = parse_line(file.read())

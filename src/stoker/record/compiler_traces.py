@@ -1,6 +1,6 @@
-"""Finds what a compiler wrote about its own time beside an object: clang -ftime-trace, nvcc -fdevice-time-trace.
+"""Finds a compiler's time trace next to an object: clang -ftime-trace, nvcc -fdevice-time-trace.
 
-Unaware of what it says. A file may be anything: it is read up to a bound, and one that is older than its job is left.
+Unaware of its contents. A file may be anything: it is read up to a bound, and ignored if it is older than its job.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 from stoker.config.regular import open_regular
 
 MAX_BYTES = 64 * 2**20
-"""The largest that is read; nvcc 13 writes half a MiB for a kernel of three lines."""
+"""The largest file that is read; nvcc 13 writes half a MiB for a kernel of three lines."""
 
 CLOCK_SLACK = 2.0
 """Seconds by which a file system's clock may be behind."""
 
 
 def compiler_trace(directory: str, output: str, began: float) -> object | None:
-    """Return the decoded trace of the job that made `output` and began then (Unix time); None where there is none."""
+    """Return the decoded trace of the job that made `output` and began then (Unix time); None if there is none."""
     for path in _candidates(Path(directory, output)):
         try:
             with open_regular(path) as file:

@@ -1,7 +1,7 @@
 """What jobs took in earlier builds: one SQLite file that all builds of a user share.
 
-Nothing that is wrong with the file can hurt a build: a damaged one is moved aside, one that cannot be used is done
-without, and one sentence says so. Unaware of what is predicted from it.
+No problem with the file can harm a build: a damaged one is moved aside, an unusable one is ignored, and one message
+says so. Unaware of what is predicted from it.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from stoker.model.lessons import Remembered
 from stoker.record.history_file import ForeignError, HistoryFile, UnusableError, is_busy, is_damage
 
 MAX_ROWS = 50_000
-"""Jobs remembered; those not seen for longest go. PyTorch has 8,000, a row takes about 400 bytes."""
+"""Jobs remembered; those that were not seen for longest are deleted. PyTorch has 8,000, a row takes about 400 bytes."""
 
 PRUNED_ROWS = 47_500
-"""Jobs left when there were more than MAX_ROWS, so that not each flush must look for the oldest."""
+"""Jobs left after a cleanup, so that not every flush has to search for the oldest."""
 
 MAX_VARIANTS = 8
-"""Sets of flags remembered of one output: a flag that changes with each build must not fill the file."""
+"""Sets of flags remembered per output: a flag that changes with each build must not fill the file."""
 
 MAX_POINTS = 16
-"""Points of a course that are kept."""
+"""Points of a curve that are kept."""
 
 MAX_PENDING = 10_000
-"""Runs that wait to be written while the file cannot be; then the oldest go."""
+"""Runs that wait while the file cannot be written; beyond that the oldest are dropped."""
 
 MAX_NAME = 512
-"""Characters kept of an output's name; of a longer one a digest stands for the rest."""
+"""Characters kept of an output's name; in a longer one a digest replaces the rest."""
 
 RECENT = 0.3
-"""Weight of the latest run in the means, once there were a few: half of what they say is of the last two runs."""
+"""Weight of the latest run in the means, after the first few: half of the result comes from the last two runs."""
 
 SIZES, SECONDS = (1.0, 2.0**60), (0.001, 1e9)
-"""Peaks in bytes and lives in CPU seconds that can be true."""
+"""Plausible peaks in bytes and lives in CPU seconds."""
 
 Course = Sequence[tuple[float, float, str]]
 """(CPU seconds, bytes, compiler pass), in the order of time."""
@@ -55,7 +55,7 @@ _Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class KnownJob:
-    """One remembered job: its mean peak in bytes, its mean life in CPU seconds, when it ran last (Unix seconds)."""
+    """One remembered job: its mean peak in bytes, its mean life in CPU seconds, when it last ran (Unix seconds)."""
 
     output: str
     tool: str
@@ -67,7 +67,7 @@ class KnownJob:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a history holds: how many jobs and runs, the jobs by tool, and the heaviest by peak."""
+    """The contents of a history: how many jobs and runs, the jobs by tool, and the heaviest by peak."""
 
     jobs: int = 0
     runs: int = 0
@@ -90,8 +90,8 @@ class _Run:
 class History:
     """Runs by tool, output and flags. `find` answers at once; `add` waits for `flush`, which may run in a thread.
 
-    Opens the file, and makes it where there is none. Any number of processes may use one file at a time. No method
-    raises for what is wrong with the file: `take_notes` says so.
+    Opens the file, and creates it if necessary. Any number of processes may use one file at a time. No method raises
+    for a problem with the file: `take_notes` reports it.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
@@ -118,11 +118,12 @@ class History:
         return len(self._pending)
 
     def take_notes(self) -> list[str]:
-        """Sentences for a person since the last call; each is said once."""
+        """Messages for the user since the last call, each only once."""
         return [self._notes.popleft() for _ in range(len(self._notes))]
 
     def find(self, tool: str, output: str, flags: str) -> Remembered | None:
-        """Return what is known of a job: with these flags, else with those that it had last. None if nothing is."""
+        """Return what is known about a job: with these flags, otherwise with those that it last had. None if nothing
+        is."""
         rows = self._ask(
             "SELECT points, runs, log_peak, peak_variance, log_seconds, seconds_variance, flags = ? FROM job"
             " WHERE tool = ? AND output = ? ORDER BY flags = ? DESC, used DESC LIMIT 1",
@@ -131,10 +132,10 @@ class History:
         return _remembered(rows[0]) if rows else None
 
     def add(self, tool: str, output: str, flags: str, points: Course) -> None:
-        """A job ended well and took this; it is written at the next `flush`.
+        """A job succeeded and took this; it is written at the next `flush`.
 
-        Raises ValueError for no points, for more than MAX_POINTS, and for times out of order. A run whose figures
-        cannot be true is left out.
+        Raises ValueError for no points, for more than MAX_POINTS, and for times out of order. Ignores a run with
+        implausible figures.
         """
         if not 0 < len(points) <= MAX_POINTS or any(b[0] < a[0] for a, b in pairwise(points)):
             raise ValueError(f"a course has 1 to {MAX_POINTS} points in the order of time")
@@ -159,7 +160,7 @@ class History:
                 self._fault(err)
 
     def known(self, heaviest: int = 20) -> Known:
-        """Return what is kept, for a person."""
+        """Return a summary for the user."""
         totals = self._ask("SELECT count(*), coalesce(sum(runs), 0) FROM job")
         if not totals:
             return Known()
@@ -172,7 +173,8 @@ class History:
         return Known(totals[0][0], totals[0][1], tuple((tool, count) for tool, count in tools), jobs)
 
     def forget(self) -> int:
-        """Empty the file, and delete what was set aside; how many jobs it held. Builds that run begin anew."""
+        """Empty the file, and delete damaged ones; return how many jobs it held. Running builds start again from
+        zero."""
         self._pending.clear()
         try:
             with self._file.transaction() as connection:
@@ -186,7 +188,7 @@ class History:
         return count
 
     def close(self) -> None:
-        """Write what waits, and let go of the file."""
+        """Write what waits, and close the file."""
         self.flush()
         self._file.close()
 
@@ -219,7 +221,7 @@ class History:
             self._say(f"what jobs took in earlier builds is not used: {err}")
 
     def _renew(self) -> None:
-        """Move the damaged file aside and begin anew."""
+        """Move the damaged file aside and start a new one."""
         self._damaged, self._rows = False, None
 
         def anew() -> None:
@@ -230,7 +232,7 @@ class History:
         self._begin(anew)
 
     def _fault(self, err: Exception) -> None:
-        """Damage waits for the next flush, which may take its time; what others write now, for the next try."""
+        """Leave damage to the next flush, which may take longer, and locks of others to the next try."""
         if is_damage(err):
             self._damaged = True
         elif not is_busy(err):
@@ -243,7 +245,7 @@ class History:
 
 
 def _merge(connection: sqlite3.Connection, run: _Run, now: float) -> bool:
-    """Draw the means towards a run; whether the job was new."""
+    """Move the means towards a run; return whether the job was new."""
     key = (run.tool, run.output, run.flags)
     row = connection.execute(
         "SELECT runs, log_peak, peak_variance, log_seconds, seconds_variance FROM job"
@@ -267,14 +269,14 @@ def _merge(connection: sqlite3.Connection, run: _Run, now: float) -> bool:
 
 
 def _drawn(mean: float, variance: float, value: float, runs: int) -> tuple[float, float]:
-    """Mean and variance with one value more: all count alike at first, then the latest counts RECENT."""
+    """Return mean and variance with one more value: at first all have the same weight, later the latest has RECENT."""
     weight = max(1 / runs, RECENT)
     step = value - mean
     return mean + weight * step, (1 - weight) * (variance + weight * step * step)
 
 
 def _prune(connection: sqlite3.Connection) -> int:
-    """Let the jobs go that were not seen for longest, if there are too many; how many are left."""
+    """If there are too many jobs, delete those that were not seen for longest; return how many are left."""
     count = int(connection.execute("SELECT count(*) FROM job").fetchone()[0])
     if count <= MAX_ROWS:
         return count
@@ -286,7 +288,7 @@ def _prune(connection: sqlite3.Connection) -> int:
 
 
 def _name(output: str) -> str:
-    """Return the output as it is kept: text that SQLite takes, of bounded length."""
+    """Return the output as it is stored: text that SQLite accepts, of bounded length."""
     name = output.encode("utf-8", "backslashreplace").decode()
     if len(name) <= MAX_NAME:
         return name
@@ -295,7 +297,7 @@ def _name(output: str) -> str:
 
 
 def _remembered(row: _Row) -> Remembered | None:
-    """Return what a row holds, None if it is not what was written."""
+    """Return the contents of a row; None if it is not what was written."""
     text, runs, log_peak, peak_variance, log_seconds, seconds_variance, same = row
     try:
         points = tuple((float(age), float(size), str(phase)) for age, size, phase in json.loads(text))

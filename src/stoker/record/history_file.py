@@ -1,6 +1,6 @@
-"""The SQLite file of the history: opened by many processes at once, set aside when it is damaged.
+"""The SQLite file of the history: opened by many processes at once, moved aside when it is damaged.
 
-Knows connections, locks and the table's form. Unaware of what the rows mean.
+Handles connections, locks and the schema. Unaware of what the rows mean.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 from stoker.config.paths import private_dir
 
 APPLICATION_ID = 0x53746F6B
-"""Marks this file as ours ("Stok", file(1) shows it)."""
+"""Marks this file as ours ("Stok"; file(1) shows it)."""
 
 FORM = 1
-"""Form of the table; a file of a later form is left alone."""
+"""Version of the schema; a file of a later version is left alone."""
 
 _TABLE = """
 CREATE TABLE job (
@@ -36,20 +36,20 @@ CREATE TABLE job (
 """
 
 WRITE_PATIENCE = 5.0
-"""Seconds that a writer waits for other builds' writers; each holds the file for milliseconds."""
+"""Seconds that a writer waits for other builds' writers; each locks the file for milliseconds."""
 
 READ_PATIENCE = 0.02
-"""The same for a reader, which the loop waits for. Readers wait for nobody, but while a file is being made."""
+"""The same for a reader, which the loop waits for. Readers wait only while a file is being created."""
 
 LOCK_PATIENCE = 2.0
-"""Seconds to wait for another process that makes the file or sets it aside, before going on without its leave."""
+"""Seconds to wait for another process that creates the file or moves it aside, before continuing without the lock."""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 class UnusableError(Exception):
-    """The file cannot be used, and is better left as it is; the message says why."""
+    """The file cannot be used, and should be left as it is; the message says why."""
 
 
 class ForeignError(Exception):
@@ -57,12 +57,12 @@ class ForeignError(Exception):
 
 
 def is_damage(err: Exception) -> bool:
-    """Say whether an error means that the file's content cannot be trusted."""
+    """Say whether an error means that the file's contents cannot be trusted."""
     return isinstance(err, ForeignError) or _code(err) in _DAMAGE
 
 
 def is_busy(err: Exception) -> bool:
-    """Say whether an error means that others are writing, and trying again will do."""
+    """Say whether an error means that others are writing, and a retry will succeed."""
     return _code(err) in _BUSY
 
 
@@ -83,7 +83,7 @@ class HistoryFile:
 
     @property
     def aside(self) -> Path:
-        """Where a damaged file goes; the one before it makes room."""
+        """Where a damaged file goes; it replaces an earlier one."""
         return self.path.with_name(f"{self.path.name}.damaged")
 
     @property
@@ -92,7 +92,7 @@ class HistoryFile:
         return self._writer is not None
 
     def open(self) -> None:
-        """Open the file, made if need be.
+        """Open the file; create it if necessary.
 
         Raises UnusableError, ForeignError, UnsafeFolderError (config.paths), OSError or sqlite3.Error.
         """
@@ -101,13 +101,13 @@ class HistoryFile:
             self._open()
 
     def ask(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a question; none where the file is not open. Raises sqlite3.Error."""
+        """Return the rows of a query; none if the file is not open. Raises sqlite3.Error."""
         with self._reading:
             return [] if self._reader is None else self._reader.execute(sql, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, alone among writers. Raises UnusableError where the file is not open, and sqlite3.Error."""
+        """Run a transaction, alone among writers. Raises UnusableError if the file is not open, and sqlite3.Error."""
         with self._writing:
             if self._writer is None:
                 raise UnusableError(f"{self.path} is not open")
@@ -121,9 +121,10 @@ class HistoryFile:
             self._writer.execute("COMMIT")
 
     def renew(self) -> Path | None:
-        """Move a damaged file aside and open a new one; where the old one is now, None if another process did it.
+        """Move a damaged file aside and open a new one; return where the old one is now, None if another process did
+        it.
 
-        Raises as `open` does.
+        Raises like `open`.
         """
         with self._reading, self._writing, _locked(self.path.parent):
             self._close()
@@ -132,7 +133,7 @@ class HistoryFile:
         return aside
 
     def shrink(self) -> None:
-        """Give the space of deleted rows back to the disk, if nobody else uses the file now."""
+        """Return the space of deleted rows to the disk, if nobody else uses the file now."""
         with self._writing:
             if self._writer is not None:
                 with suppress(sqlite3.OperationalError):
@@ -140,7 +141,7 @@ class HistoryFile:
                     self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._reading, self._writing:
             self._close()
 
@@ -160,7 +161,7 @@ class HistoryFile:
         self._writer = writer
 
     def _make(self) -> None:
-        """An empty file that nobody else can read: SQLite gives its side files the same mode."""
+        """Create an empty file that nobody else can read: SQLite gives its side files the same mode."""
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
@@ -172,7 +173,7 @@ class HistoryFile:
         self._reader = self._writer = None
 
     def _set_aside(self) -> Path | None:
-        """With its write-ahead log, which would be taken for the new file's."""
+        """Move it together with its write-ahead log, which would be taken for the new file's."""
         info = self.path.stat()
         if (info.st_dev, info.st_ino) != self._opened:
             return None
@@ -187,8 +188,8 @@ def _connect(path: Path, patience: float) -> sqlite3.Connection:
         f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None, check_same_thread=False
     )
     connection.text_factory = _text
-    connection.execute("PRAGMA trusted_schema = OFF")  # A schema is content too, and may be somebody's trap.
-    connection.execute("PRAGMA cache_size = -512")  # KiB; what is looked up is spread all over the file.
+    connection.execute("PRAGMA trusted_schema = OFF")  # A schema is content too, and may be malicious.
+    connection.execute("PRAGMA cache_size = -512")  # KiB; lookups are spread all over the file.
     return connection
 
 
@@ -197,7 +198,7 @@ def _text(data: bytes) -> str:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Make an empty file ours; refuse what is not."""
+    """Initialise an empty file; refuse one that is not ours."""
     form, owner, parts = (
         connection.execute(question).fetchone()[0]
         for question in ("PRAGMA user_version", "PRAGMA application_id", "SELECT count(*) FROM sqlite_schema")
@@ -207,9 +208,9 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if parts and (owner, form) != (APPLICATION_ID, FORM):
         raise ForeignError(f"{path} is a database of something else")
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")  # A power cut may cost the last runs, and never the file.
+    connection.execute("PRAGMA synchronous = NORMAL")  # A power failure may lose the last runs, but never the file.
     connection.execute("PRAGMA journal_size_limit = 4194304")
-    connection.execute("BEGIN IMMEDIATE")  # Fails now, not at the first write, where writing is forbidden.
+    connection.execute("BEGIN IMMEDIATE")  # Fails now, not at the first write, if writing is forbidden.
     if not parts:
         connection.execute(_TABLE)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -219,7 +220,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One process at a time makes the file or sets it aside. Where locks do not work, or one hangs, all go on."""
+    """One process at a time creates the file or moves it aside. If locks do not work, or one hangs, all continue."""
     fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
     try:
         deadline = time.monotonic() + LOCK_PATIENCE
@@ -231,7 +232,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(fd: int) -> bool:
-    """Say whether there is nothing to wait for: the lock is ours, or there are none on this file system."""
+    """Say whether there is nothing to wait for: the lock is ours, or this file system has none."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -15,10 +15,10 @@ BETWEEN = " in "
 
 
 def in_words(command: Sequence[str], folder: str, width: int) -> str:
-    """`ninja -C build in /home/ann/pytorch` in at most `width` characters, of which there are 16 at least.
+    """Return `ninja -C build in /home/ann/pytorch` in at most `width` characters, which must be 16 or more.
 
-    Where that is too little: the program's own name, the last folders in half of it or in what the command leaves, and
-    of the command both ends.
+    If that is too little: the program's own name; the last folders, in half of it or in what the command leaves; and
+    both ends of the command.
     """
     where = clean(folder, MAX_SHOWN)
     text = f"{_joined(command)}{BETWEEN}{where}"
@@ -35,7 +35,8 @@ def _joined(command: Sequence[str]) -> str:
 
 
 def _last_folders(path: str, width: int) -> str:
-    """`path` in at most `width` characters: its last folders, as many as fit whole, and the last one in any case."""
+    """Return `path` in at most `width` characters: as many of its last folders as fit completely, and always the last
+    one."""
     if len(path) <= width:
         return path
     *folders, kept = path.strip("/").split("/")

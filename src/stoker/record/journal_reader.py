@@ -1,4 +1,4 @@
-"""Reads journals: whole, onwards from a record, or as they grow. Unaware of who writes them and who looks."""
+"""Reads journals: completely, onwards from a record, or as they grow. Unaware of who writes them and who looks."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ MAX_LINE = 16 * 2**20
 """Longest line in bytes that is read. Linux allows a command of up to 6 MiB (execve(2)), and escaping may double it."""
 
 FOLLOW_SECONDS = 0.3
-"""How often a growing journal is looked at: a person calls less than half a second "at once"."""
+"""How often to check a growing journal: to a person, less than half a second is "at once"."""
 
 _BLOCK = 1 << 16
 
 
 class JournalReader:
-    """Iterates over the records of a journal, in constant memory; iterating again goes on where it ended.
+    """Iterates over the records of a journal, in constant memory; iterating again continues where it ended.
 
-    A line that is no record is skipped and counted, and so is an event of a newer stoker; a last line without its
-    newline is left for later. A missing file is an empty one. Raises JournalError at the end of a file that held
-    lines but not one of a journal of this version, and OSError for what is no regular file, or a link unless
-    `follow_links`.
+    Skips and counts a line that is not a record, and an event of a newer stoker; leaves a last line without a newline
+    for later. A missing file is an empty one. Raises JournalError at the end of a file that had lines but none of a
+    journal of this version, and OSError for anything but a regular file, or for a link unless `follow_links`.
     """
 
     skipped: int
-    """Lines that were no record of this version."""
+    """Lines that were not records of this version."""
 
     offset: int
-    """Byte behind the last line that was read."""
+    """The byte after the last line that was read."""
 
     def __init__(self, path: Path, offset: int = 0, *, follow_links: bool = False) -> None:
         self.path = path
@@ -64,7 +63,7 @@ class JournalReader:
             raise JournalError(f"{self.path} is no journal that can be read: {self._fault}")
 
     def _lines(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Whole lines; one that is too long comes as nothing but a newline. Moves `offset` before each."""
+        """Yield whole lines; one that is too long comes as only a newline. Moves `offset` before each."""
         while line := file.readline(MAX_LINE):
             length = len(line)
             while line and not line.endswith(b"\n") and length >= MAX_LINE:
@@ -95,7 +94,7 @@ def read_journal(path: Path) -> JournalReader:
 
 
 def may_be_journal(path: Path) -> bool:
-    """Return whether a file is empty or begins as a journal does, be its first line whole or not."""
+    """Say whether a file is empty or starts like a journal, whether its first line is complete or not."""
     try:
         with path.open("rb") as file:
             return file.read(1) in (b"", b"{")
@@ -104,7 +103,7 @@ def may_be_journal(path: Path) -> bool:
 
 
 def read_kinds(path: Path, *kinds: type[Event]) -> Iterator[Record]:
-    """Yield the records of these kinds, in order. Most lines are samples: others are passed over undecoded."""
+    """Yield the records of these kinds, in order. Most lines are samples: others are skipped without decoding."""
     marks = tuple(b'"type":"%b"' % kind.kind.encode() for kind in kinds)
     try:
         file = open_regular(path)
@@ -163,7 +162,7 @@ def _seq_of(line: bytes) -> int | None:
 
 
 def offset_after(path: Path, seq: int) -> int:
-    """Return where to begin reading for records after `seq`, within 64 KiB, by bisection: numbers only rise."""
+    """Return where to start reading for records after `seq`, within 64 KiB, by bisection: numbers only increase."""
     try:
         file = open_regular(path)
     except FileNotFoundError:
@@ -181,7 +180,7 @@ def offset_after(path: Path, seq: int) -> int:
 
 
 def _first_seq_from(file: IO[bytes], offset: int, end: int) -> tuple[int, int | None]:
-    """Return the first record that begins behind `offset` and before `end`: where, and its number."""
+    """Return the first record that starts after `offset` and before `end`: its position and number."""
     file.seek(offset)
     offset += len(file.readline(MAX_LINE))
     while offset < end and (line := file.readline(MAX_LINE)):
@@ -198,10 +197,11 @@ async def follow_journal(
     over: Callable[[], bool] = lambda: False,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[Record]:
-    """Records after `after_seq` as they are written, to the build's end, or until `over()` says that none will come."""
+    """Yield records after `after_seq` as they are written, to the build's end, or until `over()` says that none will
+    come."""
     reader = JournalReader(path, offset_after(path, after_seq))
     while True:
-        # Asked before reading: whatever was written before the end is still read.
+        # Asked before reading: what was written before the end is still read.
         last_look = over()
         for record in reader:
             if record.seq > after_seq:

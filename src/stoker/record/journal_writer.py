@@ -22,10 +22,10 @@ from stoker.record.journal_reader import last_seq
 from stoker.record.jsonlines import dump_line
 
 MAX_PENDING = 8 * 2**20
-"""Bytes that wait in memory while the disk takes none: about an hour of a build with 30 running jobs."""
+"""Bytes that wait in memory while the disk is full: about an hour of a build with 30 running jobs."""
 
 SYNC_SECONDS = 5.0
-"""Shortest time between two fdatasync calls; a build makes disks slow enough by itself."""
+"""Minimum time between two fdatasync calls; a build slows disks down enough by itself."""
 
 CHECKPOINT_BYTES = 2**20
 """Journal between two checkpoints: reading this much takes about 0.15 s, writing one 5 ms."""
@@ -45,23 +45,23 @@ class _Pending(NamedTuple):
 
 
 def _rank(event: Event) -> int:
-    """Return what may be lost first when neither disk nor memory has room: 0 soonest, 2 never."""
+    """Return the priority of a record when neither disk nor memory has space: 0 is dropped first, 2 never."""
     if isinstance(event, Sampled | Estimated):
         return 0
     return 2 if isinstance(event, BuildStarted | BuildEnded) else 1
 
 
 class JournalWriter:
-    """Appends records to one journal. Nothing about the disk, once open, ever raises: see `problem`.
+    """Appends records to one journal. Once open, nothing about the disk ever raises: see `problem`.
 
-    Raises JournalBusyError while another writer lives, and OSError where the file cannot be opened at all.
+    Raises JournalBusyError while another writer lives, and OSError if the file cannot be opened at all.
     """
 
     problem: str | None
-    """One line for the person while records cannot be written; None when all is well."""
+    """One line for the user while records cannot be written; None when all is well."""
 
     dropped: int
-    """Records lost because the disk had no room for too long. Their numbers are missing from the journal."""
+    """Records lost because the disk was full for too long. Their numbers are missing from the journal."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.problem = None
@@ -91,9 +91,10 @@ class JournalWriter:
         return self._seq
 
     def append(self, event: Event, at: float) -> tuple[Record, bytes]:
-        """Number `event` and hold it for the next flush; the record, and its line to send on. `at`: Unix seconds."""
+        """Number `event` and hold it for the next flush; return the record, and its line to send on. `at`: Unix
+        seconds."""
         self._seq += 1
-        # Rounded as in the file, so that a live state and a loaded one are the same.
+        # Rounded as in the file, so that a live state and a loaded one are equal.
         record = Record(self._seq, round(at, 3), event)
         line = dump_line(encode_record(record))
         self._pending.append(_Pending(line, _rank(event)))
@@ -104,26 +105,26 @@ class JournalWriter:
         return record, line
 
     def flush(self) -> None:
-        """Write what is pending, with one write where the disk takes it; once per tick."""
+        """Write what is pending, in one write if the disk accepts it; once per tick."""
         if self._pending:
             self._write_pending()
         if self._sync_due and self.problem is None and self._clock() - self._last_sync >= SYNC_SECONDS:
             self._sync()
 
     def checkpoint(self, state: BuildState) -> None:
-        """Keep `state`, which holds every record so far, so that loading starts from there. Cheap to call often."""
+        """Save `state`, which includes every record so far, so that loading starts from there. Cheap to call often."""
         if self._pending or state.seq != self._seq or self._size - self._checkpoint_size < CHECKPOINT_BYTES:
             return
         self._checkpoint_size = self._size
         save_checkpoint(self._path, state, self._size)
 
     def squeeze(self, room: int) -> None:
-        """Write what is pending where so many bytes are left on a full disk; what counts least is dropped for it."""
+        """Write what is pending when this many bytes are left on a full disk; drops what counts least."""
         self._drop(room)
         self.flush()
 
     def close(self) -> None:
-        """Flush, see it on the disk, and let another writer in."""
+        """Flush, sync to the disk, and release the lock."""
         self.flush()
         if self._syncing is not None:
             self._syncing.join()
@@ -167,7 +168,8 @@ class JournalWriter:
         self._forget(written)
 
     def _forget(self, written: int) -> None:
-        """Drop the lines that are in the file. Half a line is cut off again, so that the file ends with a whole one."""
+        """Remove the lines that are in the file. A partial line is cut off again, so that the file ends with a complete
+        one."""
         while self._pending and len(self._pending[0].line) <= written:
             length = len(self._pending.popleft().line)
             written -= length
@@ -186,7 +188,8 @@ class JournalWriter:
         )
 
     def _drop(self, limit: int) -> None:
-        """Down to `limit` bytes: the oldest samples first, then other events, never the build's start and end."""
+        """Reduce to `limit` bytes: drop the oldest samples first, then other events, never the build's start and
+        end."""
         for rank in (0, 1):
             kept: deque[_Pending] = deque()
             for pending in self._pending:
@@ -198,24 +201,24 @@ class JournalWriter:
             self._pending = kept
 
     def _sync(self) -> None:
-        """In a thread of its own: on a busy disk it takes seconds, and the engine must go on."""
+        """Sync in a separate thread: on a busy disk it takes seconds, and the engine must continue."""
         if self._fd is None or (self._syncing is not None and self._syncing.is_alive()):
             return
         self._last_sync = self._clock()
-        with contextlib.suppress(OSError):  # no descriptor to be had: it stays due
+        with contextlib.suppress(OSError):  # no descriptor left: it stays due
             fd = os.dup(self._fd)
             thread = threading.Thread(target=_sync_and_close, args=(fd,), daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # no thread to be had: a limit of processes counts them too
+            except RuntimeError:  # no thread could be started: a limit of processes counts them too
                 os.close(fd)
             else:
                 self._syncing, self._sync_due = thread, False
 
 
 def _lock(fd: int) -> None:
-    """Raises BlockingIOError while another writer lives. Where the disk cannot lock (Lustre without -o flock, NFS
-    without its lock service) a journal is written all the same: a supervisor has one engine at a time."""
+    """Raises BlockingIOError while another writer lives. If the disk cannot lock (Lustre without -o flock, NFS without
+    its lock service) a journal is written anyway: a supervisor has one engine at a time."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -232,7 +235,7 @@ def _sync_and_close(fd: int) -> None:
 
 
 def _complete_size(fd: int) -> int:
-    """Return the bytes up to and with the last newline: what a crash left behind it is half a line."""
+    """Return the bytes up to and including the last newline: a crash left a partial line after it."""
     end = os.fstat(fd).st_size
     while end > 0:
         start = max(0, end - _BLOCK)

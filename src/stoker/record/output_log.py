@@ -1,4 +1,4 @@
-"""The build's output file as screens read it. Unaware of what is in it."""
+"""The build's output file as screens read it. Unaware of its contents."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class FileLog:
             return 0
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; nothing where there is nothing to read."""
+        """Return up to `length` bytes from `offset`; nothing if there is nothing to read."""
         try:
-            # Not blocking: a replay may lie beside anything, a FIFO too.
+            # Non-blocking: a replay may be next to anything, even a FIFO.
             fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
             return b""

@@ -1,4 +1,4 @@
-"""A recorded journal played like a live build, at any speed, forwards and back.
+"""Plays a recorded journal like a live build, at any speed, forwards and backwards.
 
 Unaware of screens and of the engine. Implements `stoker.show.update_source.UpdateSource` structurally.
 """
@@ -23,13 +23,13 @@ from stoker.record.journal_reader import JournalReader
 from stoker.record.output_log import FileLog
 
 CHECKPOINT_RECORDS = 500
-"""Records between two remembered states: going back then costs about 20 ms."""
+"""Records between two saved states: going back then costs about 20 ms."""
 
 MAX_CHECKPOINTS = 400
-"""When there are more, every second one goes and the spacing doubles: memory stays within some 10 MB."""
+"""Beyond this, every second one is dropped and the spacing doubles: memory stays within some 10 MB."""
 
 STEP_SECONDS = 0.1
-"""Records closer together than this (on the viewer's clock) are shown at once; screens draw no faster."""
+"""Records closer together than this (on the viewer's clock) are shown at once; screens do not draw faster."""
 
 BATCH_RECORDS = 200
 """Records reduced in one go before others get a turn: about 10 ms."""
@@ -86,7 +86,7 @@ class _Tape:
     def _remember(self) -> None:
         if self.state.time <= self._checkpoints[-1].time:
             return
-        # `offset` lies before the record that was read ahead.
+        # `offset` is before the record that was read ahead.
         self._checkpoints.append(_Checkpoint(self.state.time, self.offset, self.state))
         if len(self._checkpoints) > MAX_CHECKPOINTS:
             del self._checkpoints[1::2]
@@ -103,7 +103,7 @@ class _Tape:
 class ReplaySource:
     """Plays `journal` at `speed` times real time (math.inf: as fast as it can be read).
 
-    With `hold_at_end` the last state stays and one may seek back; else updates end as those of an ended build do.
+    With `hold_at_end` the last state stays and one may seek back; otherwise updates end like those of an ended build.
     """
 
     def __init__(
@@ -130,16 +130,16 @@ class ReplaySource:
 
     @property
     def read_only(self) -> bool:
-        """Nothing runs that could be acted on."""
+        """There is no running build to act on."""
         return True
 
     @property
     def log(self) -> FileLog:
-        """The build's output, where it lies beside the journal."""
+        """The build's output, if it is next to the journal."""
         return self._log
 
     async def updates(self) -> AsyncIterator[Update]:
-        """States as time passes; raises JournalError for a file that is no journal."""
+        """Yield states as time passes; raises JournalError for a file that is not a journal."""
         tape = self._tape = _Tape(self._tape_path)
         self._set_position(tape.start or 0.0)
         while True:
@@ -193,7 +193,7 @@ class ReplaySource:
         self._anchor = (recorded, self._clock())
 
     async def _seek(self, tape: _Tape) -> None:
-        """Go where the last seek wanted, if one is waiting."""
+        """Go to the target of the last seek, if one is waiting."""
         while self._target is not None:
             target = max(self._target, self._start())
             self._target = None
@@ -232,7 +232,7 @@ class ReplaySource:
         return max(STEP_SECONDS, (tape.next.time - self._position()) / self._speed)
 
     async def _wait(self, seconds: float | None) -> None:
-        """Sleep, but let a command wake us."""
+        """Sleep, but wake up for a command."""
         if self._wake.is_set():
             return
         if seconds == 0.0:

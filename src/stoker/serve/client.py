@@ -1,4 +1,5 @@
-"""A build to look at, whatever happens to its engine: live by the socket, else from the files, found again by itself.
+"""A build to look at, whatever happens to its engine: live through the socket, otherwise from the files; reconnects by
+itself.
 
 Unaware of screens. Implements `stoker.show.update_source.UpdateSource` structurally.
 """
@@ -25,18 +26,18 @@ __all__ = ["BuildSource", "EngineClient"]
 
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 2.0
-"""Looking for an engine: at once after a restart, and not a burden where it stays away for hours."""
+"""Seconds between searches for an engine: at once after a restart, and cheap if it stays away for hours."""
 
 RETRY_GROWTH = 1.5
 
 STARTING_SECONDS = 1.0
-"""How long the first engine is looked for before the viewer hears that there is none: they start in half a second."""
+"""How long to search for the first engine before the viewer learns that there is none: they start in half a second."""
 
 
 class BuildSource:
     """One build. Slow readers get the newest state, never a backlog.
 
-    `repair` is called while no engine answers: it does what can be done about that, and says so in one line.
+    `repair` is called while no engine answers: it does what can be done about that, and reports it in one line.
     """
 
     def __init__(self, paths: BuildPaths, read_only: bool = False, repair: Callable[[], str] = lambda: "") -> None:
@@ -80,7 +81,7 @@ class BuildSource:
                 await following
 
     async def command(self, verb: str, **arguments: object) -> None:
-        """Ask the engine; raises CommandRefused. Works without anybody reading updates, too."""
+        """Ask the engine; raises CommandRefused. Works even if nobody reads updates."""
         if self._read_only:
             raise CommandRefused("this viewer is read-only")
         if self._client is not None:
@@ -96,7 +97,7 @@ class BuildSource:
             await client.command(verb, arguments)
 
     async def processes(self, jid: int) -> ProcessTree:
-        """Ask the engine; raises CommandRefused. A viewer that only looks may ask, too."""
+        """Ask the engine; raises CommandRefused. A read-only viewer may ask, too."""
         if self._client is None:
             raise CommandRefused("no engine answers now")
         try:
@@ -109,7 +110,7 @@ class BuildSource:
     async def _follow(self) -> None:
         patient_until = asyncio.get_running_loop().time() + STARTING_SECONDS
         while not self._state.over:
-            # Asked before anything is tried: an engine that ends right now has left its last words in the journal.
+            # Asked before anything is tried: an engine that ends right now has left its last events in the journal.
             if not await asyncio.to_thread(is_live, self._paths):
                 self._state = await asyncio.to_thread(final_state, self._paths)
                 if self._state.over:
@@ -130,7 +131,7 @@ class BuildSource:
         self._show("ended")
 
     async def _follow_engine(self) -> str:
-        """Hear an engine until it goes; then, and if there is none, say what is wrong. Raises NotLetInError."""
+        """Follow an engine until it goes; then, or if there is none, report the problem. Raises NotLetInError."""
         try:
             client = await EngineClient.connect(
                 self._paths.socket, resume=self._state.seq or None, read_only=self._read_only
@@ -168,7 +169,7 @@ class BuildSource:
 
 
 class _Latest:
-    """A mailbox for one update: a newer one takes its place."""
+    """A mailbox for one update: a newer one replaces it."""
 
     def __init__(self) -> None:
         self._update: Update | None = None
@@ -184,7 +185,7 @@ class _Latest:
         self._changed.set()
 
     async def take(self) -> Update | None:
-        """Return the newest update once there is one; None when there is none and none will come."""
+        """Return the newest update once there is one; None if there is none and none will come."""
         if self._update is None and not self._closed:
             self._changed.clear()
             await self._changed.wait()
@@ -193,7 +194,7 @@ class _Latest:
 
 
 def _caught_up(state: BuildState, paths: BuildPaths) -> BuildState:
-    """`state` and what the journal has beyond it."""
+    """Return `state` plus what the journal has beyond it."""
     if state.seq == 0:
         return known_state(paths)
     reader = JournalReader(paths.journal, offset_after(paths.journal, state.seq))

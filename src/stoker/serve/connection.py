@@ -1,6 +1,6 @@
 """A viewer's connection to one engine: hello, records as they come, commands and their replies.
 
-Unaware of what happens when the engine goes away; `serve.client` looks for it again.
+Unaware of what happens when the engine goes away; `serve.client` searches for it again.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ REPLY_SECONDS = 10.0
 """How long an engine may take to answer a command."""
 
 QUEUE_RECORDS = 4096
-"""Records that wait for a reader that is busy; beyond that the socket fills up, and the engine drops us."""
+"""Records that wait for a busy reader; beyond that the socket fills up, and the engine drops us."""
 
 
 class ForeignSocketError(OSError):
-    """Another user's process listens where the engine should; the message is one line for the person."""
+    """Another user's process listens where the engine should; the message is one line for the user."""
 
 
 class EngineClient:
@@ -79,12 +79,12 @@ class EngineClient:
         await self.close()
 
     async def records(self) -> AsyncIterator[Record]:
-        """Records as they come, until the connection ends. One reader at a time."""
+        """Yield records as they come, until the connection ends. One reader at a time."""
         while (record := await self._records.get()) is not None:
             yield record
 
     def waiting(self) -> list[Record]:
-        """Records that have come already, so that a burst can be taken as one."""
+        """Return records that have already arrived, so that a burst can be handled as one."""
         found = []
         while not self._records.empty():
             record = self._records.get_nowait()
@@ -95,9 +95,8 @@ class EngineClient:
         return found
 
     async def command(self, verb: str, arguments: dict[str, object], timeout: float = REPLY_SECONDS) -> Any:  # noqa: ASYNC109
-        """Send a command and wait for its reply, and return what that holds; raises CommandRefused, also when no reply
-        comes.
-        """
+        """Send a command, wait for its reply, and return the reply's value; raises CommandRefused, also if no reply
+        comes."""
         self._commands += 1
         n = self._commands
         frame = encode_frame(to_json(Command(n, verb, encode(arguments))))
@@ -120,7 +119,7 @@ class EngineClient:
         return answer.value
 
     async def close(self) -> None:
-        """Drop the connection; the engine takes no notice beyond that."""
+        """Close the connection; the engine ignores that."""
         self._reading.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._reading
@@ -151,7 +150,7 @@ class EngineClient:
 
 
 def _check_owner(path: Path, uid: int) -> None:
-    """An engine runs as the user who looks; what another user says is not believed, and gets no answer."""
+    """Check that an engine runs as the current user; another user's messages are neither trusted nor answered."""
     if uid != os.getuid():
         raise ForeignSocketError(f"what listens on {path} belongs to user {uid}, so it is no engine of yours")
 

@@ -1,6 +1,6 @@
-"""The socket as a file: made private from its first moment, taken over from the dead, never from the living.
+"""The socket as a file: created private, taken over from a dead engine, never from a living one.
 
-Unaware of what is said over it.
+Unaware of what is sent over it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Endpoint:
         self._identity: tuple[int, int] | None = None
 
     def allows(self, uid: int) -> bool:
-        """Say whether a process of this user may speak to us: the owner and root, who could read our memory anyway."""
+        """Say whether a process of this user may connect: the owner and root, who could read our memory anyway."""
         return uid in self._allowed
 
     def open(self) -> socket.socket:
@@ -74,7 +74,7 @@ class Endpoint:
 
 
 def peer_uid(connected: socket.socket | TransportSocket) -> int:
-    """Whose process is at the other end: that of who connected, or listens (SO_PEERCRED, unix(7))."""
+    """Return the user of the process at the other end (SO_PEERCRED, unix(7))."""
     credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _pid, uid, _gid = struct.unpack("3i", credentials)
     return int(uid)
@@ -95,9 +95,9 @@ def answers(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """One engine at a time looks and replaces; the kernel frees the lock of one that dies.
+    """Let one engine at a time check and replace; the kernel releases a dead one's lock.
 
-    Where the disk cannot lock, as Lustre without -o flock, it does so all the same.
+    If the disk cannot lock, such as Lustre without -o flock, go on without.
     """
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

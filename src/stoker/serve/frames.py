@@ -1,6 +1,6 @@
 """Frames on the socket: one JSON object per line, of a bounded size, read strictly.
 
-Unaware of what the objects mean. A frame that is not what it should be ends its own connection and nothing else.
+Unaware of what the objects mean. An invalid frame ends its own connection and nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_SERVER_FRAME = 1 << 24
 
 
 class FrameError(Exception):
-    """What arrived is no frame; the connection has to be closed."""
+    """What arrived is not a frame; the connection must be closed."""
 
 
 def encode_frame(value: Mapping[str, Any]) -> bytes:
@@ -28,7 +28,7 @@ def encode_frame(value: Mapping[str, Any]) -> bytes:
 
 
 async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    """Return the next frame, or None at the end of the stream; half a frame at the end counts as the end.
+    """Return the next frame, or None at the end of the stream; a partial frame at the end counts as the end.
 
     Raises FrameError. The size is bounded by the limit that the reader was made with.
     """

@@ -14,22 +14,22 @@ from stoker.model.events import Record
 from stoker.model.state import BuildState
 
 PROTOCOL_VERSION = 2
-"""Raised only when an older side would misread a newer one."""
+"""Increased only when an older side would misread a newer one."""
 
 _EVENT_HEAD = b'{"type":"event","record":'
 
 
 class ProtocolError(Exception):
-    """A message that is not of the protocol; the message is one line for the person."""
+    """A message that violates the protocol; the message is one line for the user."""
 
 
 class NotLetInError(ProtocolError):
-    """The engine is there and answers, and lets nobody else in."""
+    """The engine is there and answers, but accepts no more viewers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """The first message of a viewer. `resume` is the last record it knows, if it knows any."""
+    """The first message of a viewer. `resume` is the last record that it knows, if any."""
 
     protocol: int
     resume: int | None
@@ -38,7 +38,7 @@ class ClientHello:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something to do; `n` comes back in the reply."""
+    """A command; `n` comes back in the reply."""
 
     n: int
     verb: str
@@ -65,7 +65,7 @@ class EventMessage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a command; `error` says in one line why it was refused, `value` is what a question asked for."""
+    """The answer to a command; `error` says in one line why it was refused, `value` is the result of a query."""
 
     n: int
     ok: bool
@@ -81,7 +81,7 @@ class Bye:
 
 
 def event_frame(line: bytes) -> bytes:
-    """Return the frame around a journal line, without encoding it once more."""
+    """Return the frame around a journal line, without encoding it again."""
     return _EVENT_HEAD + line[:-1] + b"}\n"
 
 

@@ -1,4 +1,4 @@
-"""The engine's end of the socket: who may come in, what each viewer gets, and what it costs when one misbehaves.
+"""The engine's end of the socket: who may connect, what each viewer gets, and limits on misbehaving viewers.
 
 Unaware of what commands do and of screens. A viewer can at worst lose its own connection.
 """
@@ -41,25 +41,25 @@ MAX_QUEUE = 1 << 20
 """Bytes that may wait for one viewer: several minutes of a build with 30 jobs, and 32 MiB for all viewers."""
 
 BATCH_SECONDS = 0.5
-"""Records that come sooner than this after the last ones go out together: where jobs are short, waking viewers for each
-costs more than all the rest of a record. What a command does is answered at once."""
+"""Records that come sooner than this after the last ones go out together: with short jobs, waking viewers for each
+record costs more than everything else about it. The effect of a command is sent at once."""
 
 HELLO_SECONDS = 10.0
 """How long a connection may take to say hello."""
 
 REFUSE_SECONDS = 1.0
-"""How long one too many may take for it."""
+"""The same for a connection beyond the limit."""
 
 CLOSE_SECONDS = 2.0
-"""How long a viewer that is being closed may take to read the last words."""
+"""How long a viewer that is being closed may take to read the last messages."""
 
 BACKLOG_RECORDS = 4096
 BACKLOG_BYTES = 4 * 2**20
-"""What is kept for viewers that come back: about half an hour of samples."""
+"""What is kept for viewers that reconnect: about half an hour of samples."""
 
 COMMAND_BURST = 20
 COMMANDS_PER_SECOND = 10.0
-"""A person's keys, held down, repeat at up to 30 a second; beyond this a connection is read more slowly."""
+"""Keys that are held down repeat at up to 30 a second; beyond this a connection is read more slowly."""
 
 CommandHandler = Callable[[str, dict[str, Any], int], Awaitable[None]]
 """Carries out (verb, arguments, the viewer's uid); raises CommandRefused."""
@@ -69,11 +69,11 @@ QuestionHandler = Callable[[dict[str, Any]], object]
 
 
 class Server:
-    """Fans the journal's lines out to viewers and takes their commands.
+    """Sends the journal's lines to viewers and takes their commands.
 
-    `get_state` gives the newest state; it must hold every record by the time that record is published.
-    `questions` are answered by verb, for viewers that only look, too. `allowed_uid` is the user who may connect, beside
-    root; by default the socket's own.
+    `get_state` returns the newest state; it must include every record by the time that record is published. `questions`
+    are answered by verb, also for read-only viewers. `allowed_uid` is the user who may connect, in addition to root; by
+    default the socket's own.
     """
 
     def __init__(
@@ -119,10 +119,9 @@ class Server:
         self._server = await asyncio.start_unix_server(self._accept, sock=listening, limit=MAX_CLIENT_FRAME)
 
     async def listen_again(self) -> None:
-        """Where the socket's file is gone, or never was ours, make it anew; raises like `start`. Viewers that are
-        connected stay.
+        """Recreate the socket's file if it is gone, or never was ours; raises like `start`. Connected viewers stay.
 
-        The system removes $XDG_RUNTIME_DIR with a user's last logout, and makes it again at the next login.
+        The system removes $XDG_RUNTIME_DIR with a user's last logout, and creates it again at the next login.
         """
         if not self._wanted or (self._server is not None and self._endpoint.path.exists()):
             return
@@ -132,7 +131,7 @@ class Server:
         await self.start()
 
     def publish(self, lines: Sequence[bytes], records: Sequence[Record]) -> None:
-        """Send records, whose journal lines are `lines`, to every viewer, soon. Never waits, never raises."""
+        """Send records, whose journal lines are `lines`, to every viewer, soon. Never blocks, never raises."""
         if not lines:
             return
         frames = [event_frame(line) for line in lines]
@@ -147,7 +146,7 @@ class Server:
             self._timer = loop.call_later(left, self._flush)
 
     def _flush(self) -> None:
-        """What waits to be sent goes out now."""
+        """Send now what waits to be sent."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -184,7 +183,7 @@ class Server:
         task.add_done_callback(self._connections.discard)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """A connection from its first byte to its last; whatever happens, only this one ends."""
+        """Handle a connection from its first byte to its last; whatever happens, only this one ends."""
         try:
             uid = peer_uid(writer.get_extra_info("socket"))
             if self._endpoint.allows(uid):
@@ -202,7 +201,7 @@ class Server:
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int) -> None:
         if len(self._connections) > MAX_CLIENTS:
-            with contextlib.suppress(TimeoutError):  # closed over an unread hello, it would read of a reset instead
+            with contextlib.suppress(TimeoutError):  # closed with an unread hello, the viewer would get a reset instead
                 async with asyncio.timeout(REFUSE_SECONDS):
                     await read_frame(reader)
             raise ProtocolError(f"{MAX_CLIENTS} viewers are connected already; close one")
@@ -234,7 +233,7 @@ class Server:
             command = parse_command(frame)
             await allowance.take()
             reply = await self._carry_out(command, hello, uid)
-            self._flush()  # a reply comes behind what the command has done
+            self._flush()  # a reply comes after the effects of the command
             if not self._send(writer, encode_frame(to_json(reply))):
                 return
 
@@ -251,7 +250,7 @@ class Server:
         return Reply(command.n, ok=True)
 
     def _send(self, writer: asyncio.StreamWriter, data: bytes) -> bool:
-        """Queue `data`; a viewer that has stopped reading is dropped, and may come back and resume."""
+        """Queue `data`; drop a viewer that has stopped reading, which may reconnect and resume."""
         transport = writer.transport
         if transport.is_closing():
             return False
@@ -264,7 +263,7 @@ class Server:
 
 
 class _Backlog:
-    """The last records as frames, for viewers that come back."""
+    """The last records as frames, for viewers that reconnect."""
 
     def __init__(self) -> None:
         self._frames: deque[tuple[int, bytes]] = deque()
@@ -277,7 +276,7 @@ class _Backlog:
             self._bytes -= len(self._frames.popleft()[1])
 
     def after(self, seq: int | None, newest: int) -> bytes | None:
-        """Return the frames of the records after `seq` up to `newest`; None if they are not all here."""
+        """Return the frames of the records after `seq` up to `newest`; None if not all are here."""
         if seq is None or seq > newest:
             return None
         if seq == newest:
@@ -288,7 +287,7 @@ class _Backlog:
 
 
 class _Allowance:
-    """A token bucket: beyond its burst, commands wait, and so does whatever the viewer sends behind them."""
+    """A token bucket: beyond its burst, commands wait, and so does what the viewer sends after them."""
 
     def __init__(self, per_second: float, clock: Callable[[], float]) -> None:
         self._per_second = per_second
@@ -308,7 +307,7 @@ class _Allowance:
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
-    """Close once the other end has taken what is queued; not waiting long for one that does not read."""
+    """Close once the other end has taken what is queued; do not wait long for one that does not read."""
     writer.close()
     try:
         async with asyncio.timeout(CLOSE_SECONDS):

@@ -1,1 +1,1 @@
-"""The process above a build, too small to fail, and what takes its place when it is killed. Stdlib only."""
+"""The parent process of a build, too small to fail, and what replaces it when it is killed. Stdlib only."""

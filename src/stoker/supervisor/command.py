@@ -1,5 +1,4 @@
-"""Starts a step's command as a child of the supervisor, its output straight to the log. Stdlib only: the supervisor's
-half.
+"""Starts a step's command as a child of the supervisor, with its output straight to the log. Stdlib only.
 
 Unaware of steps, of engines and of how the command ends.
 """
@@ -13,20 +12,20 @@ from stoker.contract.spec_file import StepSpec
 from stoker.supervisor.engine_runner import restore_signals
 
 READY_SECONDS = 60.0
-"""How long the command waits for the first engine to watch: a wide ninja would start a screenful of compilers
-unguarded. An engine starts in half a second, beside twenty busy compilers in ten; on a machine that swaps, the build
-does not wait for ever."""
+"""How long the command waits for the first engine to watch: otherwise a wide ninja would start dozens of compilers
+unguarded. An engine starts in half a second, next to twenty busy compilers in ten; on a machine that swaps, the build
+does not wait forever."""
 
 FORK_PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 0.0)
-"""Seconds between tries to fork where the limit of processes is reached: others come and go."""
+"""Seconds between attempts to fork when the limit of processes is reached: others come and go."""
 
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
-"""Exit statuses of a command that cannot be started, as shells give them."""
+"""Exit statuses of a command that cannot be started, as in shells."""
 
 
 def start(step: StepSpec, log: str, ready: int, watching: int) -> int:
-    """Fork the command; its pid, or 0 if no process is to be had, which is then written into the log.
+    """Fork the command; return its pid, or 0 if no process could be started, which is then written to the log.
 
     It runs when the last copy of `watching`, the other end of `ready`, is closed.
     """
@@ -49,10 +48,10 @@ def start(step: StepSpec, log: str, ready: int, watching: int) -> int:
 
 
 def _become(step: StepSpec, log: str, ready: int, watching: int) -> None:
-    """In the child: output to the log, and, once somebody watches, the command.
+    """In the child: redirect output to the log and, once somebody watches, exec the command.
 
-    In a session of its own: else, if the supervisor were killed, the kernel would send SIGHUP to the whole of a build
-    in whose process group anything is stopped, as make's jobs are (setpgid(2), "orphaned process group").
+    In a session of its own: otherwise, if the supervisor were killed, the kernel would send SIGHUP to the whole of a
+    build in whose process group anything is stopped, as make's jobs are (setpgid(2), "orphaned process group").
     """
     command, code = _words(step), NOT_FOUND
     try:

@@ -1,12 +1,12 @@
-"""Keeps an engine running, and stands in for it while it is away or does not answer. Stdlib only.
+"""Keeps an engine running, and acts in its place while it is away or does not answer. Stdlib only.
 
-Standing in means that nothing stays stopped for ever and that the level is kept: as running jobs end, jobs that the
-engine had stopped are let go. It chooses nothing: the engine left behind in which order. Unaware of the build's end.
+Acting in its place means that nothing stays stopped forever and that the level is maintained: as running jobs end, jobs
+that the engine had stopped are released. It chooses nothing: the engine left the order. Unaware of the build's end.
 
-There is always a process that outlives us and will find that out: the kernel sends SIGCONT to the engine when we die,
-which sets a stopped one going, and an engine that rests has a process, too.
+There is always a process that outlives us and notices our death: the kernel sends SIGCONT to the engine when we die,
+which continues a stopped one, and an engine that rests has a process, too.
 
-Files in FOLDER: reads gate.json, and heartbeat's time, touched at every tick.
+Files in FOLDER: reads gate.json, and the time of heartbeat, which the engine touches every tick.
 """
 
 import ctypes
@@ -25,42 +25,41 @@ READY_FD = "STOKER_READY_FD"
 
 RESTARTS_PER_MINUTE = 6
 REST_SECONDS = 60.0
-"""More deaths than this mean that something kills every engine, such as a machine out of memory; the build then goes
-on for this long before another one begins."""
+"""More deaths than this mean that something kills every engine, such as a machine out of memory; the build then
+continues for this long before the next one starts."""
 
 LAST_WORDS_SECONDS = 30.0
-"""How long the engine may be silent, once the build is over, before it has written the end of the journal."""
+"""How long the engine may be silent after the end of the build before it has written the end of the journal."""
 
 LONGEST_WORDS_SECONDS = 180.0
 """How long it may take for that in all: it verifies what was built for up to two minutes
 (engine/aftermath/verification.py)."""
 
 LISTEN_SECONDS = 5.0
-"""How often the engine is listened for: one small read, and no reason to wake a machine more often."""
+"""How often to check the engine's heartbeat: one small read, and no reason to wake a machine more often."""
 
 DEAF_SECONDS = 15.0
-"""An engine that was silent for this long hangs or is stopped: it ticks each second."""
+"""An engine that was silent for this long hangs or is stopped: it ticks every second."""
 
 WAKES_ENGINE = (signal.SIGUSR1, signal.SIGCONT)
 
 STAND_IN_SECONDS = 0.25
-"""How often processes are counted while jobs are stopped and no engine cares for them."""
+"""How often to count processes while jobs are stopped and no engine is responsible for them."""
 
 PAUSE_SECONDS = 10.0
-"""After so long without an engine even a build that a person has paused goes on, one job at a time: nobody could
-unpause it."""
+"""After so long without an engine even a paused build continues, one job at a time: nobody could unpause it."""
 
 RETRY_SECONDS = 1.0
-"""How often it is tried to start an engine where the machine lets nobody have another process."""
+"""How often to try to start an engine when the machine has no process left for it."""
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 NO_PROGRAM = 127
-"""Exit status of an engine that cannot be started, as shells give it."""
+"""Exit status of an engine that cannot be started, as in shells."""
 
 
 class EngineRunner:
-    """One engine after the other. `tree` gives the pids of everything that an engine may have stopped."""
+    """One engine after the other. `tree` returns the pids of everything that an engine may have stopped."""
 
     def __init__(self, folder: str, argv: tuple[str, ...], tree: Callable[[], list[int]]) -> None:
         self._folder = folder
@@ -75,7 +74,7 @@ class EngineRunner:
         self._stands_in = False
         self._ready_fd: int | None = None
         self.pid = 0
-        """The engine's process; 0 while there is none, as no process is to be had for it."""
+        """The engine's process; 0 while there is none, because no process could be started for it."""
 
     def path(self, name: str) -> str:
         """Return a file of this build."""
@@ -86,8 +85,8 @@ class EngineRunner:
     def start(self, ready_fd: int | None = None, rest: float = 0.0) -> None:
         """Fork an engine, in a process group of its own; only the first one gets a `ready_fd`, which is ours now.
 
-        It begins after `rest` seconds, or when it is woken, or when we have died. Where no process is to be had for it,
-        the level is kept as while one rests, and `tick` tries again.
+        It starts after `rest` seconds, or when it is woken, or when we have died. If no process can be started for it,
+        the level is maintained as while an engine rests, and `tick` tries again.
         """
         now = time.monotonic()
         self._ready_fd = self._ready_fd if ready_fd is None else ready_fd
@@ -107,7 +106,8 @@ class EngineRunner:
             self._ready_fd = None
 
     def _become_engine(self, rest: float, parent: int) -> None:
-        """In the child. One whose `parent` has died before the kernel was asked to signal that does not rest."""
+        """In the child. If its `parent` died before the kernel was asked for a signal at its death, it does not
+        rest."""
         try:
             environment = dict(os.environ)
             os.setpgid(0, 0)
@@ -119,7 +119,7 @@ class EngineRunner:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(log, 1)
             os.dup2(log, 2)
-            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a wake-up that comes before the engine listens
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a wakeup that arrives before the engine listens
             restore_signals()
             if self._ready_fd is not None:
                 os.set_inheritable(self._ready_fd, True)  # noqa: FBT003  (takes no keyword)
@@ -129,11 +129,11 @@ class EngineRunner:
             os._exit(NO_PROGRAM)
 
     def adopt(self, pid: int) -> None:
-        """Mind an engine that somebody else started."""
+        """Supervise an engine that somebody else started."""
         self.pid, self._adopted = pid, key_of(pid)
 
     def inherit(self) -> None:
-        """Mind the engine of a supervisor that was killed, which is our child now; start one where there is none."""
+        """Supervise the engine of a killed supervisor, which is our child now; start one if there is none."""
         self._adopted, self.pid = None, self._own_engine()
         if not self.pid:
             self.start()
@@ -144,7 +144,8 @@ class EngineRunner:
         return next((pid for pid in Processes().children(os.getpid()) if command_line(pid) == words), 0)
 
     def ended(self) -> None:
-        """The engine has died: start it again, unless it keeps dying. Then it rests, and the level is kept for it.
+        """The engine has died: start it again, unless it keeps dying. Then it rests, and the level is maintained for
+        it.
 
         There may be another one, which a supervisor started as it was killed and which we did not find at once.
         """
@@ -162,23 +163,23 @@ class EngineRunner:
     def wake(self) -> None:
         """Something has happened that the engine should look at.
 
-        One that rests begins for it, and gets as many tries as the first one had.
+        A resting engine starts for it, and gets as many tries as the first one.
         """
         self._deaths.clear()
         self._rests_until = 0.0
         self._signal(signal.SIGUSR1)
 
     def reap(self) -> int | None:
-        """Return the exit status of the engine if it has ended (1 where somebody else is its parent), else None."""
+        """Return the exit status of the engine if it has ended (1 if somebody else is its parent), otherwise None."""
         if self._adopted is not None:
             return None if lives(self._adopted) else 1
         pid, status = os.waitpid(self.pid, os.WNOHANG) if self.pid else (0, 0)
         return status if pid else None
 
     def await_last_words(self) -> bool:
-        """The build is over: let an engine finish the journal, one that rested too, which reads what it missed.
+        """The build is over: let an engine, even a resting one, finish the journal and read what it missed.
 
-        Return whether one has.
+        Return whether one has done so.
         """
         give_up_at = time.monotonic() + LONGEST_WORDS_SECONDS
         self._silence = self._rests_until = 0.0
@@ -199,24 +200,24 @@ class EngineRunner:
         return False
 
     def _start_if_missing(self) -> None:
-        """Try again where no process was to be had."""
+        """Try again after no process could be started."""
         if not self.pid and not self._rests():
             self.start()
 
     def _signal(self, signum: int) -> None:
-        """To the engine, if there is one: pid 0 would be our own process group."""
+        """Signal the engine, if there is one: pid 0 would be our own process group."""
         signal_tree([self.pid] if self.pid else [], signum)
 
     # -- in its stead ------------------------------------------------------------------------------------------
 
     def patience(self) -> float:
-        """Seconds until the next tick is due, if nothing happens before."""
+        """Seconds until the next tick is due if nothing happens before."""
         if self._stands_in:
             return STAND_IN_SECONDS
         return LISTEN_SECONDS if self.pid else RETRY_SECONDS
 
     def tick(self) -> None:
-        """Listen for the engine; while it is away, let jobs go in its stead."""
+        """Check the engine's heartbeat; while it is away, release jobs in its place."""
         self._listen()
         self._start_if_missing()
         deaf = self._silence >= DEAF_SECONDS
@@ -227,29 +228,29 @@ class EngineRunner:
         self._stands_in = gate is not None and self._let_go(gate)
 
     def _rouse(self) -> None:
-        """The engine came to nothing in its first tick, at which a wide scheduler's jobs are held: nobody knows whom.
+        """The engine failed in its first tick, at which a wide scheduler's jobs are held: nobody knows which.
 
-        It is woken, if it was stopped. Should that not help, all that is stopped goes on.
+        Wake it, in case it was stopped. If that does not help, everything that is stopped continues.
         """
         self._signal(signal.SIGCONT)
         if self._silence >= 2 * DEAF_SECONDS:
             self._set_going_what_is_not_known()
 
     def set_all_going(self) -> None:
-        """Nobody will let jobs go any more: everything that may be stopped goes on."""
+        """Nobody will release jobs any more: continue everything that may be stopped."""
         gate = read_gate(self._folder)
         processes = Processes()
         signal_tree([*held_pids(gate, processes), *self._tree()], signal.SIGCONT)
 
     def _rests(self) -> bool:
-        """Say whether the engine has not begun, since it died too often."""
+        """Say whether the engine has not started, because it died too often."""
         return time.monotonic() < self._rests_until
 
     def _listen(self) -> None:
-        """Count for how long no heartbeat came.
+        """Measure how long there was no heartbeat.
 
-        By changes of the file's time, as clocks jump; and what we slept through ourselves, as a machine that was
-        suspended does, counts as one tick.
+        By changes of the file's time, as clocks jump; and time that we slept through ourselves, as on a suspended
+        machine, counts as one tick.
         """
         try:
             beat = os.stat(self.path("heartbeat")).st_mtime_ns
@@ -262,7 +263,7 @@ class EngineRunner:
         self._listened_at = now
 
     def _let_go(self, gate: Gate) -> bool:
-        """While fewer jobs run than may: let the next one go. True if some are still stopped."""
+        """While fewer jobs run than may: release the next one. True if some are still stopped."""
         processes = Processes()
         level = gate.level or (1 if self._silence > PAUSE_SECONDS else 0)
         listed = [key for key in gate.stopped if processes.is_stopped(key)]
@@ -275,7 +276,7 @@ class EngineRunner:
         return len(stopped) > free
 
     def _set_going_what_is_not_known(self) -> None:
-        """What an engine stopped and had no time to write down would stay stopped."""
+        """Continue what an engine stopped and had no time to write down; it would stay stopped otherwise."""
         gate = read_gate(self._folder)
         processes = Processes()
         known = held_pids(gate, processes)
@@ -288,27 +289,28 @@ def running_jobs(processes: Processes, schedulers: Iterable[Key]) -> int:
 
 
 def stopped_jobs(processes: Processes, schedulers: Iterable[Key]) -> list[Key]:
-    """Return those that are, the oldest first. A stopped engine has had no time to write down the last ones."""
+    """Return those that are, oldest first. A stopped engine has had no time to write down the last ones."""
     return sorted((k for k in jobs_of(processes, schedulers) if processes.is_stopped(k)), key=lambda k: (k[1], k[0]))
 
 
 def is_settled(before: Processes, schedulers: Iterable[Key]) -> bool:
-    """Say whether the schedulers rest since that scan: one that is awake may be about to start a job in place
-    of one that has ended, and both that and one of ours would run."""
+    """Say whether the schedulers have slept since that scan: one that is awake may be about to start a job in place of
+    one that has ended, and both that and one of ours would run."""
     states = [b"".join(stat_fields(pid)[:1]) for pid, _ in schedulers]
     asleep = not any(state in (b"R", b"D") for state in states)
     return asleep and set(jobs_of(before, schedulers)) == set(jobs_of(Processes(), schedulers))
 
 
 def jobs_of(processes: Processes, schedulers: Iterable[Key]) -> list[Key]:
-    """Return the schedulers' children, but for those that only carry another scheduler."""
+    """Return the schedulers' children, except those that only contain another scheduler."""
     living = {key[0] for key in schedulers if processes.lives(key)}
     children = [processes.key(child) for pid in living for child in processes.children(pid)]
     return [key for key in children if not living.intersection(processes.job(key))]
 
 
 def restore_signals() -> None:
-    """Before exec: what Python and the supervisor ignore, catch or block must not reach a compiler."""
+    """Before exec: reset signals that Python and the supervisor ignore, catch or block, so that they do not reach a
+    compiler."""
     for signum in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(signum, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -1,4 +1,4 @@
-"""How the supervisor's program is called, as a supervisor or as a watchdog. Unaware of what either does."""
+"""The command line of the supervisor's program, as a supervisor or as a watchdog. Unaware of what either does."""
 
 from __future__ import annotations
 
@@ -9,5 +9,6 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
 def supervisor_argv(folder: Path, *words: str) -> list[str]:
-    """Return the command line for the build in `folder`: isolated and without site-packages, against foreign faults."""
+    """Return the command line for the build in `folder`: isolated and without site-packages, against faults of
+    others."""
     return [sys.executable, "-I", "-S", str(SUPERVISOR), str(folder), *words]

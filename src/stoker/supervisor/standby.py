@@ -1,9 +1,8 @@
-"""Standby supervisors: ancestors of the supervisor that wait for its death and take its place. Stdlib only: the
-supervisor's half.
+"""Standby supervisors: ancestors of the supervisor that wait for its death and take its place. Stdlib only.
 
-Each is a copy of the program from before it did anything, forked and not executed, so that little memory is its own.
-As a child subreaper it inherits what a killed supervisor leaves behind, the build's exit status included. What the
-supervisor had in mind it finds in a note in shared memory, which no full disk can refuse. Unaware of builds.
+Each is a copy of the program from before it did anything, forked without exec, so that little memory is private. As a
+child subreaper it inherits what a killed supervisor leaves behind, including the build's exit status. It finds the
+supervisor's state in shared memory, which a full disk cannot affect. Unaware of builds.
 """
 
 import ctypes
@@ -19,7 +18,7 @@ from stoker.contract.strict_json import dump, parse
 from stoker.contract.supervisor_files import Run
 
 STANDBYS = 2
-"""So many supervisors may be killed before only the engine is left to call for a watchdog."""
+"""How many supervisors may be killed before only the engine is left to start a watchdog."""
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -28,7 +27,7 @@ class SupervisorState(NamedTuple):
     """Where a supervisor is in its build.
 
     `begun_ticks` is when the command was forked, in clock ticks since boot. The time `asked_at`, at which the engine
-    was asked about a failure, and `kill_at`, from which on a build that is being stopped is killed, are monotonic.
+    was asked about a failure, and `kill_at`, after which a build that is being stopped is killed, are monotonic.
     """
 
     started: float
@@ -44,7 +43,7 @@ class SupervisorState(NamedTuple):
 
 
 class Will(NamedTuple):
-    """What a supervisor leaves to whoever takes its place; no `progress` before there is a build."""
+    """What a supervisor leaves to its replacement; no `progress` before there is a build."""
 
     supervisor: Key
     progress: SupervisorState | None = None
@@ -53,12 +52,12 @@ class Will(NamedTuple):
 class Note:
     """A `Will` in memory that supervisor and standbys share.
 
-    There are two copies, written in turn: a writer that is killed half-way spoils one.
+    There are two copies, written alternately: a writer that is killed halfway spoils only one.
     """
 
     _HEAD = struct.Struct("=QII")  # number, length, checksum
     _ROOM = 2**20
-    """Bytes for each copy; pages that nobody writes cost nothing."""
+    """Bytes for each copy; untouched pages cost nothing."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 2 * self._ROOM)
@@ -66,7 +65,7 @@ class Note:
         self._written = b""
 
     def write(self, will: Will) -> None:
-        """Leave this behind; does nothing when nothing has changed."""
+        """Store this; does nothing if nothing has changed."""
         data = dump(will)
         if data == self._written:
             return
@@ -77,7 +76,7 @@ class Note:
         self._written = data
 
     def read(self) -> Will | None:
-        """Return what was left behind last, None if nothing was."""
+        """Return what was stored last; None if nothing was."""
         copies = [copy for copy in map(self._copy, (0, self._ROOM)) if copy is not None]
         if not copies:
             return None
@@ -91,9 +90,9 @@ class Note:
 
 
 def stand_by(note: Note, awake: tuple[signal.Signals, ...]) -> list[Key]:
-    """Fork standbys above this process, as many as there is room for, and go on in the lowest one, the supervisor.
+    """Fork standbys above this process, as many as possible, and continue in the lowest one, the supervisor.
 
-    Also returns, later, in a standby that has to take the supervisor's place. Gives the processes above, the nearest
+    Also returns, later, in a standby that has to take the supervisor's place. Returns the processes above, nearest
     first. The signals `awake` are blocked: what was sent to a standby is pending when it takes over.
     """
     above: list[Key] = []
@@ -102,7 +101,7 @@ def stand_by(note: Note, awake: tuple[signal.Signals, ...]) -> list[Key]:
         become_subreaper()
         try:
             child = os.fork()
-        except OSError:  # no process to be had: then without
+        except OSError:  # no process left: do without
             break
         if child:
             _outlive(child, note)
@@ -115,9 +114,9 @@ def stand_by(note: Note, awake: tuple[signal.Signals, ...]) -> list[Key]:
 
 
 def _outlive(child: int, note: Note) -> None:
-    """Return when the supervisor was killed, and every standby between it and us; end as they do when they end well.
+    """Return when the supervisor, and every standby between it and us, was killed; exit when they exit normally.
 
-    A supervisor that is stopped is set going: nobody else would hear of it.
+    Continues a supervisor that is stopped: nobody else would notice.
     """
     standby = key_of(child)
     while True:
@@ -142,6 +141,6 @@ def _hear(pid: int) -> None:
 
 
 def become_subreaper() -> None:
-    """Orphans of the build come to us, not to init, so that stopping finds them (prctl(2)). A child does not inherit
-    this."""
+    """Make orphans of the build our children instead of init's, so that stopping finds them (prctl(2)). A child does
+    not inherit this."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,15 +1,15 @@
 """The supervisor: parent of the build, too small to fail. Runs as `python -I -S supervisor.py FOLDER`, stdlib only.
 
-It starts the build and the engine, has the engine restarted when that dies (engine_runner.py), ends the build's whole
-tree when it gets SIGTERM, runs the commands of its steps one after the other, one again when the engine says so, and
+It starts the build and the engine, restarts the engine when that dies (engine_runner.py), ends the build's whole
+process tree on SIGTERM, runs the commands of its steps one after the other, repeats one when the engine says so, and
 writes the build's exit status: that of the first step that fails. Standbys take its place when it is killed
-(standby.py). It knows nothing of journals or viewers, and of jobs only that the engine may leave some behind. Of stoker
-it imports contract/ and neighbours that are as plain, so that no fault elsewhere can reach it.
+(standby.py). It knows nothing of journals or viewers, and of jobs only that the engine may leave some behind. From
+stoker it imports only contract/ and modules that are as simple, so that faults elsewhere cannot reach it.
 
-Files in FOLDER, of which contract/ says what they hold: reads spec.json; writes supervisor.json when a step has
-started, stopping when the build is being stopped, ended.json when its command has failed and the engine is asked what
-to do, and exit.json when the build has ended; reads the answer from verdict.json. SIGUSR1 means that there is something
-to read. The build's output goes straight to output.log.
+Files in FOLDER, whose contents contract/ defines: reads spec.json; writes supervisor.json when a step has started,
+stopping when the build is being stopped, ended.json when its command has failed and the engine is asked what to do, and
+exit.json when the build has ended; reads the answer from verdict.json. SIGUSR1 means that there is something to read.
+The build's output goes straight to output.log.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import signal
 import sys
 import time
 
-if not __package__:  # run as a file; -I keeps its folder from the path. At the end, so that the stdlib comes first.
+if not __package__:  # run as a file; -I keeps its folder off the path. At the end, so that the stdlib comes first.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from stoker.act import ramdisk, stop_container
@@ -39,19 +39,19 @@ from stoker.supervisor.watchdog import Watchdog
 
 STOP_GRACE_SECONDS = 10.0
 """How long the build's processes may take to end after SIGTERM, before SIGKILL: ninja needs a moment to delete
-half-written outputs, and `docker stop` has taught people this figure."""
+half-written outputs, and people know this figure from `docker stop`."""
 
 STOP_POLL_SECONDS = 0.05
-"""How often the tree is read while it is being ended."""
+"""How often to read the process tree while it is being ended."""
 
 LEFT_OVER_SECONDS = 2.0
-"""How long compilers whose scheduler was killed may take to end: they have nothing to tidy up but their output."""
+"""How long compilers whose scheduler was killed may take to end: they only have to clean up their output."""
 
 MAX_ATTEMPTS = 8
-"""Times that a step's command is started at most, whatever the engine says."""
+"""How often a step's command is started at most, whatever the engine says."""
 
 VERDICT_SECONDS = 60.0
-"""How long the engine may take to say whether a failed command runs again: one that starts must read the journal."""
+"""How long the engine may take to decide whether a failed command runs again: a new one must first read the journal."""
 
 VERDICT_POLL_SECONDS = 1.0
 
@@ -59,13 +59,13 @@ BIRTH_SECONDS = 5.0
 """How long a process that was just forked may take until it shows whether it is the command or an engine."""
 
 STARTING = -1
-"""In place of the command's pid, in the note for standbys: it is being forked."""
+"""Replaces the command's pid in the state for standbys while it is being forked."""
 
 WAKE_UP_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
 class Supervisor:
-    """One build, from its start to the engine's last words, or from where a killed supervisor left off."""
+    """One build, from its start to the engine's last events, or from where a killed supervisor left off."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -98,9 +98,9 @@ class Supervisor:
     def run(self) -> None:
         """Start everything, then wait for children and signals until the build and the engine are done.
 
-        Runs anew in a standby when the supervisor was killed.
+        Runs again in a standby when the supervisor was killed.
         """
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # who starts us may ignore it, and then children leave no status
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if our parent ignores it, children leave no status
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.above = stand_by(self.note, WAKE_UP_SIGNALS)
         will = self.note.read()
@@ -134,11 +134,12 @@ class Supervisor:
         self.engine.start(watching)
 
     def build_is_over(self) -> bool:
-        """Say whether the command has ended for good; after a stop, all that it left behind must have ended too."""
+        """Say whether the command has ended for good; after a stop, everything that it left behind must have ended
+        too."""
         return self.build_pid == 0 and self.asked_at is None and not (self.stop and self.ours())
 
     def patience(self) -> float:
-        """Seconds to sleep when nothing happens."""
+        """Seconds to sleep if nothing happens."""
         if self.stop:
             return STOP_POLL_SECONDS
         return self.engine.patience() if self.asked_at is None else VERDICT_POLL_SECONDS
@@ -146,7 +147,7 @@ class Supervisor:
     # -- one supervisor after the other ----------------------------------------------------------------------------
 
     def remember(self) -> None:
-        """Leave behind what a standby must know to take our place at any moment."""
+        """Store what a standby needs to take our place at any moment."""
         progress = SupervisorState(
             self.started,
             self.run_now(),
@@ -162,11 +163,12 @@ class Supervisor:
         self.note.write(Will(key_of(os.getpid()), progress))
 
     def rouse_standbys(self) -> None:
-        """One that is stopped could neither take our place nor end with us, and nobody hears of the highest one."""
+        """Continue stopped standbys: one could neither take our place nor end with us, and nobody watches the highest
+        one."""
         signal_tree([key[0] for key in self.above if lives(key)], signal.SIGCONT)
 
     def take_over(self, before: SupervisorState) -> None:
-        """Go on where the supervisor was killed: its children are ours now, those that have ended too."""
+        """Continue where the supervisor was killed: its children are ours now, including those that have ended."""
         self.started, self.past = before.started, list(before.past)
         self.step, self.attempt, _, self.begun, self.log_start, _ = before.run
         self.begun_ticks, self.last_command = before.begun_ticks, before.last_command
@@ -183,10 +185,11 @@ class Supervisor:
         if self.stop:
             self.announce_stop()
         self.engine.wake()
-        self.reap()  # of what has ended already no other signal will come
+        self.reap()  # no other signal will come for what has already ended
 
     def find_command(self) -> None:
-        """The supervisor was killed over the fork of a command: it runs, has run, or was never born and is started."""
+        """The supervisor was killed while it forked a command: it runs, has run, or was never born and is started
+        now."""
         ours, give_up_at = command_line(os.getpid()), time.monotonic() + BIRTH_SECONDS
         while True:
             born = [key for key in Processes().heirs(os.getpid()) if key[1] >= self.begun_ticks]
@@ -206,8 +209,8 @@ class Supervisor:
     def start_build(self, ready: int, watching: int) -> None:
         """Fork the step's command; it becomes the parent of everything that the step does.
 
-        It runs when the last copy of `watching`, the other end of `ready`, is closed. Without a process for it the
-        build is over, as with a command that cannot be executed.
+        It runs when the last copy of `watching`, the other end of `ready`, is closed. If no process can be started for
+        it, the build is over, as with a command that cannot be executed.
         """
         self.attempt += 1
         self.begun = time.time()
@@ -221,18 +224,19 @@ class Supervisor:
         else:
             self.exit_code, self.build_signal = command.NOT_EXECUTABLE, None
         self.remember()
-        if self.build_pid or self.past:  # not of a build that has not begun: whoever launches it waits for this file
+        if self.build_pid or self.past:  # not for a build that has not started: its launcher waits for this file
             self.write_supervisor_file()
 
     def log_size(self) -> int:
-        """Return how many bytes the build has written: an attempt's output comes after that of the one before."""
+        """Return how many bytes the build has written: an attempt's output follows that of the previous one."""
         try:
             return os.stat(self.path("output.log")).st_size
         except OSError:
             return 0
 
     def build_ended(self, end: os.waitid_result) -> None:
-        """Note the command's status in the shell's convention, 128 + signal; go on, or ask whether that was all."""
+        """Record the command's status in the shell's convention, 128 + signal; continue, or ask whether that was
+        all."""
         run = self.run_now()
         self.build_pid = 0
         self.build_signal = None if end.si_code == os.CLD_EXITED else end.si_status
@@ -253,7 +257,8 @@ class Supervisor:
         self.start_again()
 
     def start_again(self) -> None:
-        """A command after the first. It runs once supervisor.json says so: what it starts is not the last one's."""
+        """Start a command after the first. It runs once supervisor.json has it, so that its processes are not
+        attributed to the last one."""
         ready, holding = os.pipe()
         self.start_build(ready, holding)
         os.close(ready)
@@ -261,10 +266,10 @@ class Supervisor:
         self.engine.wake()
 
     def end_left_over_jobs(self, *, whole_session: bool) -> None:
-        """Compilers that have outlived a killed scheduler must not go on writing into the build's folder.
+        """End compilers that have outlived a killed scheduler: they must not continue to write into the build's folder.
 
-        What the engine wrote down as a job, and the whole session of a command that was killed or runs again: make
-        does not wait for what a killed recipe leaves. Daemons have sessions of their own, and stay.
+        These are what the engine recorded as jobs, and the whole session of a command that was killed or runs again:
+        make does not wait for what a killed recipe leaves. Daemons have sessions of their own, and stay.
         """
         ending, give_up_at = Ending(LEFT_OVER_SECONDS), time.monotonic() + 2 * LEFT_OVER_SECONDS
         gate = read_gate(self.folder)
@@ -283,7 +288,7 @@ class Supervisor:
             time.sleep(STOP_POLL_SECONDS)
 
     def ask(self) -> None:
-        """The command has failed: the engine may know that it was for want of memory, and that it should run again.
+        """The command has failed: ask the engine, which may know that it was for lack of memory and should run again.
 
         Not if the command was not found, or if no engine has ever looked at the build.
         """
@@ -317,12 +322,12 @@ class Supervisor:
     # -- temporary files ---------------------------------------------------------------------------------------
 
     def clear_ramdisk(self) -> None:
-        """Before a command starts anew: what killed compilers have left there would hold memory."""
+        """Before a command starts again: what killed compilers have left there would hold memory."""
         if self.ramdisk and not self.tree():
             ramdisk.clear(self.ramdisk)
 
     def let_go_of_ramdisk(self) -> None:
-        """At the end, unless a daemon that the build leaves behind keeps temporary files there.
+        """At the end, remove the RAM disk, unless a daemon that the build leaves behind keeps temporary files there.
 
         Whatever goes wrong with it, the exit status must be written.
         """
@@ -333,10 +338,11 @@ class Supervisor:
     # -- stopping ----------------------------------------------------------------------------------------------
 
     def stop_requested(self, signum: int) -> None:
-        """SIGTERM: the same to all, and SIGKILL after the grace time, however often it comes. SIGINT: SIGKILL now.
+        """On SIGTERM: the same to all, and SIGKILL after the grace period, however often it comes. On SIGINT: SIGKILL
+        now.
 
-        The engine hears of it before anything is set going, or it would stop that again. Not by supervisor.json, which
-        is written out to the disk: nobody waits for a busy one.
+        The engine must know before anything is continued, or it would stop that again. Not through supervisor.json,
+        which is synced to disk: nobody waits for a busy one.
         """
         first, self.stop = self.stop is None, self.stop or Ending(STOP_GRACE_SECONDS)
         if signum == signal.SIGINT:
@@ -349,20 +355,20 @@ class Supervisor:
             self.end_container(0 if signum == signal.SIGINT else int(STOP_GRACE_SECONDS))
 
     def announce_stop(self) -> None:
-        """To the engine, and to whoever comes later."""
+        """Announce the stop to the engine, and to processes that start later."""
         with contextlib.suppress(OSError):
             os.close(os.open(self.path("stopping"), os.O_WRONLY | os.O_CREAT, 0o600))
 
     def end_container(self, seconds: int) -> None:
-        """Have the step's container ended, which may not be below us; a second call cuts the first one's time short."""
+        """End the step's container, which may not be below us; a second call shortens the first one's time."""
         container = container_command(self.steps[self.step - 1].command)
         if container is not None:
             self.stopping_container = stop_container.start_stopping(container, seconds) or self.stopping_container
 
     def press_stop(self) -> None:
-        """While a stop is under way: one SIGTERM to each process of the tree, or SIGKILL when the time is up.
+        """While a stop is in progress: one SIGTERM to each process of the tree, or SIGKILL when the time is up.
 
-        What removes containers gets neither, unless it takes too long.
+        Processes that remove containers get neither, unless they take too long.
         """
         if self.stop is None:
             return
@@ -374,26 +380,26 @@ class Supervisor:
         self.stop.press(ours)
 
     def tree(self) -> list[int]:
-        """Every live descendant but the engine's branch."""
+        """Return every live descendant except the engine's branch."""
         return descendants(os.getpid(), self.engine.pid)
 
     def ours(self) -> list[int]:
-        """Return those that end with the build: not a compiler cache's server, nor what it does for anybody."""
+        """Return those that end with the build: not a compiler cache's server, nor what it does for others."""
         processes = Processes()
         return processes.below(os.getpid(), self.engine.pid, *processes.servers(os.getpid()))
 
     # -- waiting -----------------------------------------------------------------------------------------------
 
     def wait_for_something(self, timeout: float) -> None:
-        """Sleep until a child ends, a signal asks for something, or `timeout` seconds are over."""
+        """Sleep until a child ends, a signal arrives, or `timeout` seconds are over."""
         info = signal.sigtimedwait(WAKE_UP_SIGNALS, timeout)
         if info is not None and info.si_signo in (signal.SIGTERM, signal.SIGINT):
             self.stop_requested(info.si_signo)
 
     def reap(self) -> None:
-        """Collect every child that has ended: the build, the engine, and orphans that were handed to us.
+        """Collect every child that has ended: the build, the engine, and inherited orphans.
 
-        Once it is written down what follows: a standby that takes our place meanwhile finds the same child.
+        Only after recording the consequences: a standby that takes our place meanwhile finds the same child.
         """
         while (end := first_end()) is not None:
             if end.si_pid == self.build_pid:
@@ -406,7 +412,7 @@ class Supervisor:
     # -- files -------------------------------------------------------------------------------------------------
 
     def write_supervisor_file(self) -> None:
-        """Who is who, for engines and viewers that come later; the last command that was a process."""
+        """Write the processes, for engines and viewers that come later; the last command that was a process."""
         now = {**self.run_now()._asdict(), "pid_namespace": pid_namespace(), "host": os.uname().nodename}
         del now["exit_code"]
         supervisor, command_key = key_of(os.getpid()), self.last_command
@@ -418,12 +424,12 @@ class Supervisor:
         return Run(self.step, self.attempt, self.build_pid, self.begun, self.log_start)
 
     def write_exit_file(self) -> None:
-        """What every viewer waits for."""
+        """Write what every viewer waits for."""
         record = ExitRecord(self.exit_code, time.time(), self.build_signal, self.step, self.stop is not None)
         self.write_file("exit.json", dump(record), last=True)
 
     def announce_end(self) -> None:
-        """No engine could: call the person's notify command, and leave it to its own limit."""
+        """If no engine could: call the notify command, and leave it to its own limit."""
         name = "".join(c if c.isprintable() else "?" for c in self.name)
         message = f"stoker: {name} ended with {self.exit_code}; no engine lived to say more"
         state = "stopped" if self.stop else "failed" if self.exit_code else "done"
@@ -436,9 +442,9 @@ class Supervisor:
                 call_hook(self.notify, self.cwd, self.path("notify.log"), facts.environment(), document)
 
     def write_file(self, name: str, data: bytes, *, last: bool = False) -> bool:
-        """Whole or not at all, and for the `last` time without room for the next one.
+        """Write completely or not at all, and for the `last` time without space for the next version.
 
-        A full disk is tried again, since the exit status must not be lost.
+        If the disk is full, try again, because the exit status must not be lost.
         """
         for pause in (0.1, 1.0, 5.0, 0.0):
             try:
@@ -451,7 +457,7 @@ class Supervisor:
 
 
 def first_end() -> os.waitid_result | None:
-    """Return a child that has ended, and is still there; None if there is none."""
+    """Return a child that has ended and has not been reaped; None if there is none."""
     try:
         return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -468,7 +474,7 @@ def main() -> None:
     try:
         supervisor.run()
     except BaseException as err:
-        supervisor.engine.set_all_going()  # or what an engine has stopped would wait for ever
+        supervisor.engine.set_all_going()  # or what an engine has stopped would wait forever
         if isinstance(err, Exception) and isinstance(supervisor, Supervisor) and supervisor.above:
             sys.excepthook(*sys.exc_info())
             os.kill(os.getpid(), signal.SIGKILL)  # a standby takes over, as from one that was killed

@@ -1,6 +1,6 @@
-"""Stands in for a supervisor that was killed, as far as that can be done: `supervisor.py FOLDER --watchdog PID`.
+"""Replaces a killed supervisor, as far as that is possible: `supervisor.py FOLDER --watchdog PID`.
 
-Restarts the engine (PID, which started the watchdog; 0 where there was none left to do so) when it dies, and keeps the
+Restarts the engine (PID, which started the watchdog; 0 if no engine was left to do so) when it dies, and maintains the
 level meanwhile, until the build has ended. It is not the build's parent, so it learns no exit status and ends nothing.
 
 Files in FOLDER: reads spec.json and supervisor.json.
@@ -31,7 +31,7 @@ class Watchdog:
         self.engine.adopt(engine_pid)
 
     def run(self) -> None:
-        """Until the build and the engine's last words are over. Of two watchdogs the one called first stays."""
+        """Run until the build and the engine's last events are over. Of two watchdogs the one started first stays."""
         if self.has_elder():
             return
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -45,14 +45,14 @@ class Watchdog:
         self.engine.await_last_words()
 
     def has_elder(self) -> bool:
-        """Say whether there is a watchdog that was called before this one."""
+        """Say whether there is a watchdog that was started before this one."""
         watchdogs = [pid for pid, words in that_name(os.fsencode(self.folder)).items() if b"--watchdog" in words]
         return min((start, pid) for pid, start in map(key_of, [*watchdogs, os.getpid()]))[1] != os.getpid()
 
     def build_lives(self) -> bool:
-        """Say whether the command that the supervisor started is still there."""
+        """Say whether the command that the supervisor started still exists."""
         return lives(self.build)
 
     def tree(self) -> list[int]:
-        """Return the command and all below it; the engine is elsewhere."""
+        """Return the command and all its descendants; the engine is elsewhere."""
         return [self.build[0], *descendants(self.build[0])] if self.build_lives() else []
