@@ -1,4 +1,4 @@
-"""Which submodules of a git repository are not there, and whether fetching them would leave a person's own work alone.
+"""Finds missing submodules of a git repository, and whether fetching them would leave the user's own work alone.
 
 Asks git, with nothing in the repository's settings that would run a program. Unaware of builds and logs.
 """
@@ -38,9 +38,9 @@ class Missing:
 
 
 def missing_submodules(folder: str, environ: Mapping[str, str] | None = None) -> Missing | None:
-    """What `git submodule update` would fetch for the repository around `folder`; None where there is nothing.
+    """Return what `git submodule update` would fetch for the repository around `folder`; None if there is nothing.
 
-    Left out is what a person has checked out at another commit than the repository names: it would be lost from sight.
+    Excludes what the user has checked out at another commit than the repository names: it would be lost from sight.
     """
     found = top_of(folder, environ)
     if found is None:
@@ -68,7 +68,7 @@ def _named(top: str, environ: Mapping[str, str] | None) -> list[str]:
 
 
 def is_harmless(path: str) -> bool:
-    """Whether a path lies below its folder, and can be taken for nothing but a path by a person and by git."""
+    """Say whether a path is below its folder, and looks like nothing but a path to a person and to git."""
     if not path or len(path) > MAX_PATH or not path.isprintable() or path.startswith(("-", "/", ":", "~")):
         return False
     return not set(path) & set("*?[]\\\"'`$") and not {"..", ".git", "", "."} & set(path.split("/"))
@@ -93,7 +93,7 @@ def _may_fetch(path: str, states: Sequence[tuple[str, str]]) -> bool:
 
 
 def _git(folder: str, words: Sequence[str], environ: Mapping[str, str] | None) -> str:
-    """What git says, empty where it fails."""
+    """Return git's output, empty if it fails."""
     base = os.environ if environ is None else environ
     try:
         done = subprocess.run(

@@ -1,6 +1,6 @@
-"""What ccache and sccache say of their work, read. Pure, but for the log that ccache appends to.
+"""Parses the statistics of ccache and sccache. Pure, except for reading the log that ccache appends to.
 
-Unaware of which of them a build uses, and of how they are asked.
+Unaware of which of them a build uses, and of how they are queried.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 MAX_AT_ONCE = 1024 * 1024
-"""Bytes of the log read at one look: 5,000 compilations, more than end in a second anywhere."""
+"""Bytes of the log read at once: 5,000 compilations, more than end in a second anywhere."""
 
 MAX_LINE = 64 * 1024
-"""Bytes of one line: it holds the path of a source, which the kernel bounds at 4 KiB."""
+"""Bytes of one line: it contains the path of a source, which the kernel limits to 4 KiB."""
 
 MAX_COUNT = 2**53
-"""Figures above this are no counts of compilations."""
+"""Larger figures are not counts of compilations."""
 
 HITS = frozenset(("direct_cache_hit", "preprocessed_cache_hit"))
 MISSES = frozenset(("cache_miss",))
@@ -38,7 +38,7 @@ UNCACHEABLE = frozenset(
         "unsupported_source_language",
     )
 )
-"""ccache's counters as `ccache --print-stats` names them, sorted as `ccache --show-stats -v` does."""
+"""ccache's counters as named by `ccache --print-stats`, classified as in `ccache --show-stats -v`."""
 
 _COUNTER = re.compile(r"^(\w+)\t(\d{1,16})$", re.MULTILINE | re.ASCII)
 _SIZE = re.compile(r"(?P<number>\d{1,9}(\.\d{1,9})?) ?(?P<unit>[kKMGT])(?P<binary>i?)B?", re.ASCII)
@@ -46,7 +46,7 @@ _KIB = 1024
 
 
 class Figures(NamedTuple):
-    """What a cache has counted. Sizes are bytes, None where they are not known."""
+    """What a cache has counted. Sizes are bytes, None if unknown."""
 
     hits: int = 0
     misses: int = 0
@@ -62,7 +62,7 @@ class Figures(NamedTuple):
 
 
 def ccache_figures(text: str) -> Figures | None:
-    """What `ccache --print-stats` (since 3.7) prints, counters and values with tabs between; None if it is not that."""
+    """Parse `ccache --print-stats` (since 3.7), counters and values separated by tabs; None if it is something else."""
     counters = {name: int(value) for name, value in _COUNTER.findall(text)}
     if "cache_miss" not in counters:
         return None
@@ -81,8 +81,8 @@ def ccache_figures(text: str) -> Figures | None:
 
 
 def ccache_size(text: str) -> int | None:
-    """Bytes of what `ccache --get-config max_size` prints: 5.0G is decimal for ccache, 5.0 GiB and 5Gi are binary; None
-    for no limit."""
+    """Parse `ccache --get-config max_size` into bytes: 5.0G is decimal for ccache, 5.0 GiB and 5Gi are binary; None for
+    no limit."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         return None
@@ -91,7 +91,7 @@ def ccache_size(text: str) -> int | None:
 
 
 def sccache_figures(text: str) -> Figures | None:
-    """What `sccache --show-stats --stats-format json` prints; None if it is not that."""
+    """Parse `sccache --show-stats --stats-format json`; None if it is something else."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -127,8 +127,8 @@ def _size(value: Any) -> int | None:
 class StatsLog:
     """The log to which ccache (since 4.5) appends what each of its calls did, from byte `offset` on.
 
-    ccache writes a call's lines at once, so that many of them may run side by side: `# SOURCE`, and the counters that
-    it raised, one a line.
+    ccache writes a call's lines at once, so that many of them may run in parallel: `# SOURCE`, and the counters that it
+    incremented, one per line.
     """
 
     def __init__(self, path: Path, offset: int = 0) -> None:
@@ -139,11 +139,12 @@ class StatsLog:
         self.figures = Figures()
 
     def read(self) -> bool:
-        """Count what was written since; whether that changed a figure. A look at an unchanged log is one stat(2)."""
+        """Count what was written since; return whether that changed a figure. If the log is unchanged, this costs one
+        stat(2)."""
         before = self.figures
         try:
             size = os.stat(self._path).st_size
-            if size < self._offset:  # somebody has begun it anew
+            if size < self._offset:  # somebody has started a new one
                 self._offset, self._rest = 0, b""
             if size > self._offset:
                 self._take()

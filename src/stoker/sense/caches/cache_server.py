@@ -1,6 +1,6 @@
-"""sccache's server: whether one answers, and how it and ccache are asked for their figures.
+"""sccache's server: whether one answers, and how it and ccache are queried.
 
-To ask sccache starts its server where none runs, so that is looked for first. Unaware of what the figures are for.
+Querying sccache starts its server if none runs, so this checks for one first. Unaware of what the figures are for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PORT = 4226
 
 CONNECT_SECONDS = 0.5
 ASK_SECONDS = 3.0
-"""Limits; measured are 1 ms, and 5 to 10 ms for a whole question. A cache on a hanging file server must not hold up
+"""Limits; measured are 1 ms, and 5 to 10 ms for a whole query. A cache on a hanging file server must not block
 anything."""
 
 MAX_ANSWER = 256 * 1024
@@ -41,7 +41,7 @@ ASK = {
 
 
 def is_called(env: Mapping[str, str], folders: Iterable[str]) -> bool:
-    """Whether a build with this environment, or one that CMake has configured in these folders, calls sccache."""
+    """Say whether a build with this environment, or one that CMake has configured in these folders, calls sccache."""
     if any(_NAMED.search(env.get(name, "")) for name in _VARIABLES):
         return True
     caches = (read_all(os.path.join(folder, "CMakeCache.txt"), MAX_CMAKE_CACHE) for folder in folders)
@@ -49,7 +49,7 @@ def is_called(env: Mapping[str, str], folders: Iterable[str]) -> bool:
 
 
 async def answers(env: Mapping[str, str]) -> bool:
-    """Whether an sccache server listens where clients with this environment look for it."""
+    """Say whether an sccache server listens where clients with this environment look for it."""
     path = env.get("SCCACHE_SERVER_UDS", "")
     try:
         if path:
@@ -67,13 +67,13 @@ async def answers(env: Mapping[str, str]) -> bool:
 
 
 def port_of(env: Mapping[str, str]) -> int:
-    """The port that this environment names, or the usual one."""
+    """Return the port in this environment, or the default one."""
     value = env.get("SCCACHE_SERVER_PORT", "")
     return int(value) if value.isascii() and value.isdecimal() and 0 < int(value) < 65536 else PORT
 
 
 async def ask(command: Sequence[str], env: Mapping[str, str], cwd: str) -> str | None:
-    """What a command prints, None if it cannot be started, fails, or takes more than ASK_SECONDS."""
+    """Return what a command prints; None if it cannot be started, fails, or takes more than ASK_SECONDS."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -83,7 +83,7 @@ async def ask(command: Sequence[str], env: Mapping[str, str], cwd: str) -> str |
             env=env,
             cwd=cwd,
         )
-    except (OSError, ValueError):  # the latter for a word that cannot be one
+    except (OSError, ValueError):  # the latter for an invalid argument
         return None
     try:
         return await asyncio.wait_for(_answer(process), ASK_SECONDS)
@@ -106,10 +106,10 @@ async def _answer(process: asyncio.subprocess.Process) -> str | None:
 
 
 async def start(program: str, env: Mapping[str, str], config: str = "") -> bool:
-    """Start sccache's server, in the background and for all who ask it later; whether it says that it runs.
+    """Start sccache's server, in the background and for everyone who uses it later; return whether it reports success.
 
-    `config` is its configuration in the place of a person's own file. It may hold a secret: it is handed over in
-    memory that has no name, and goes with the server.
+    `config` replaces the user's own configuration file. It may contain a secret: it is passed in anonymous memory, and
+    disappears with the server.
     """
     if not config:
         return await _start(program, env)
@@ -126,7 +126,7 @@ async def _start(program: str, env: Mapping[str, str], *kept_open: int) -> bool:
         process = await asyncio.create_subprocess_exec(
             program,
             "--start-server",
-            # The server keeps what it is given here for as long as it lives.
+            # The server keeps this for as long as it lives.
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,

@@ -1,6 +1,6 @@
-"""Where a compiler cache keeps what several machines share: by the variables and files that the caches read themselves.
+"""The shared storage of a compiler cache: from the same variables and files that the caches read.
 
-Names and passwords are dropped as they are read. Unaware of whether anybody answers there.
+Names and passwords are dropped when they are read. Unaware of whether anybody answers there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stoker.sense.caches.sccache_config import config_path, read_config
 Protocol = Literal["redis", "memcached", "http"]
 
 MAX_ENDPOINTS = 8
-"""Of a cluster: who asks more than these learns nothing new."""
+"""Of a cluster: probing more than these gives no new information."""
 
 PORTS = {"redis": 6379, "rediss": 6379, "tcp": 11211, "http": 80, "https": 443}
 _PROTOCOLS: Mapping[str, Protocol] = {
@@ -28,7 +28,8 @@ _AMAZON = "s3.{}amazonaws.com"
 
 @dataclass(frozen=True, slots=True)
 class CachePlace:
-    """One place. `origin` is the variable, or the file, that names it; `socket` is a Unix socket's path, else empty."""
+    """One place. `origin` is the variable or the file that names it; `socket` is a Unix socket's path, otherwise
+    empty."""
 
     tool: CacheTool
     protocol: Protocol
@@ -41,7 +42,7 @@ class CachePlace:
 
     @property
     def name(self) -> str:
-        """What people call it: redis://build1:6379."""
+        """Its usual notation: redis://build1:6379."""
         if self.socket:
             return f"{self.protocol}+unix:{self.socket}"
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -51,7 +52,7 @@ class CachePlace:
 def endpoints(env: Mapping[str, str], ccache_storage: str = "") -> tuple[CachePlace, ...]:
     """Return the places that ccache and sccache use with this environment.
 
-    `ccache_storage` is what ccache itself says of its remote storage, where it was asked.
+    `ccache_storage` is ccache's own report of its remote storage, if it was queried.
     """
     found = [*_of_sccache(env), *_of_ccache(env, ccache_storage)]
     return tuple(dict.fromkeys(found))[:MAX_ENDPOINTS]
@@ -99,7 +100,7 @@ def _urls(kind: str, section: Mapping[str, Any]) -> list[str]:
 
 
 def _s3(bucket: str, endpoint: str, region: str, tls: str) -> str:
-    """Return the address of a bucket; without a scheme sccache takes http where SSL is off, by itself it is on."""
+    """Return the address of a bucket; if it has no scheme, sccache uses http if SSL is off; by default it is on."""
     if endpoint:
         scheme = "http" if tls in ("", "false", "0", "off") else "https"
         return endpoint if "://" in endpoint else f"{scheme}://{endpoint}/{bucket}"
@@ -114,7 +115,7 @@ def _of_ccache(env: Mapping[str, str], said: str) -> Iterator[CachePlace]:
 
 
 def _endpoint(tool: CacheTool, url: str, origin: str) -> Iterator[CachePlace]:
-    """Yield the place that an address names; nothing where it names none, as a folder does."""
+    """Yield the place that an address names; nothing if it names none, like a folder."""
     url = url.strip()
     parts, port = _split(url if "://" in url or url.startswith(("unix:", "redis+unix:")) else f"redis://{url}")
     protocol = _PROTOCOLS.get(parts.scheme) if parts is not None else None

@@ -1,7 +1,7 @@
-"""Asks a shared cache whether it answers, in the least words of its protocol, within a time. Waits; for a thread.
+"""Probes whether a shared cache answers, with the shortest message of its protocol and a timeout. Blocks; for a thread.
 
-A server that is stopped still accepts connections, as the kernel does that for it: only an answer counts. No secret is
-sent, and nothing is read or written there. Unaware of what follows from the answer.
+A stopped server still accepts connections, because the kernel does that for it: only an answer counts. Sends no secret,
+and reads and writes nothing there. Unaware of the consequences of the answer.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import NamedTuple
 from stoker.sense.caches.endpoints import CachePlace
 
 MAX_ANSWER = 512
-"""Bytes that are read: the first line says enough."""
+"""Bytes that are read: the first line is enough."""
 
 _WORDS = {"redis": b"*1\r\n$4\r\nPING\r\n", "memcached": b"version\r\n"}
 _BEGINS = {"redis": (b"+", b"-"), "memcached": (b"VERSION", b"ERROR"), "http": (b"HTTP/",)}
-"""How an answer begins, a refusal for want of a password among them: somebody is there."""
+"""How an answer starts, including refusals for lack of a password: somebody is there."""
 
 
 class Answered(NamedTuple):
-    """How long the answer took in seconds; `problem` says in a few words why there was none, empty if there was.
+    """How long the answer took in seconds; `problem` says briefly why there was none, empty if there was.
 
-    `silent`: somebody is there, or nobody says that nobody is; who asks waits until they lose patience.
+    `silent`: somebody is there, or nobody reports that nobody is; a client waits until it times out.
     """
 
     seconds: float
@@ -34,7 +34,7 @@ class Answered(NamedTuple):
 
 
 def cost(place: CachePlace, answered: Answered) -> str:
-    """Return what a compilation pays for a cache without an answer.
+    """Return what a compilation pays for a cache that does not answer.
 
     Measured with redis stopped and killed: sccache 0.16 waits 60.6 s in both cases, ccache 4.14 10 s and not at all.
     """
@@ -44,7 +44,7 @@ def cost(place: CachePlace, answered: Answered) -> str:
 
 
 def probe(endpoint: CachePlace, seconds: float) -> Answered:
-    """Ask once. Never raises; a name server that hangs may take longer than `seconds`."""
+    """Probe once. Never raises; a hanging name server may take longer than `seconds`."""
     began = time.monotonic()
     try:
         with _connected(endpoint, seconds) as connection:
@@ -58,7 +58,7 @@ def probe(endpoint: CachePlace, seconds: float) -> Answered:
 
 
 def _connected(endpoint: CachePlace, seconds: float) -> socket.socket:
-    """Return a connection, each operation on which is limited to so many seconds."""
+    """Return a connection whose operations each time out after so many seconds."""
     if endpoint.socket:
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(seconds)
@@ -72,7 +72,7 @@ def _connected(endpoint: CachePlace, seconds: float) -> socket.socket:
     if not endpoint.tls:
         return plain
     context = ssl.create_default_context()
-    # Nothing is entrusted to it: whether its certificate is good is for the cache to judge, by its own rules.
+    # Nothing is entrusted to it: the cache judges the certificate by its own rules.
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
         return context.wrap_socket(plain, server_hostname=endpoint.host)
@@ -89,7 +89,7 @@ def _words(endpoint: CachePlace) -> bytes:
 
 
 def _first(connection: socket.socket, deadline: float) -> bytes:
-    """Return the beginning of the answer, at least a line of it unless it ends before. Raises TimeoutError."""
+    """Return the beginning of the answer, at least a line of it unless it ends earlier. Raises TimeoutError."""
     said = b""
     while b"\n" not in said and len(said) < MAX_ANSWER:
         connection.settimeout(max(0.001, deadline - time.monotonic()))

@@ -1,6 +1,6 @@
-"""sccache's configuration file: what it says, and what its server is to read so that it knows a scheduler.
+"""sccache's configuration file: its contents, and the version that makes its server use a scheduler.
 
-sccache takes scheduler and token from that file alone. Pure, but for reading it. Unaware of servers.
+sccache reads scheduler and token only from that file. Pure, except for reading it. Unaware of servers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def config_path(env: Mapping[str, str]) -> str:
 
 
 def read_config(env: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """Return the configuration as text and as read; empty where there is none, or none that can be read."""
+    """Return the configuration as text and parsed; empty if there is none, or none that can be read."""
     path = config_path(env)
     text = (read_all(path, MAX_CONFIG) or b"").decode(errors="replace")
     try:
@@ -39,7 +39,7 @@ def read_config(env: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
 
 
 def with_scheduler(env: Mapping[str, str], url: str, token: str) -> str:
-    """Return a person's own configuration with this scheduler behind it. Raises SccacheConfigError."""
+    """Return the user's configuration with this scheduler added. Raises SccacheConfigError."""
     text, config = read_config(env)
     path = config_path(env)
     if "dist" in config:
@@ -53,7 +53,7 @@ def with_scheduler(env: Mapping[str, str], url: str, token: str) -> str:
 
 
 def knows_scheduler(status: str | None) -> bool:
-    """Return whether a server is set up to distribute, by what `sccache --dist-status` prints."""
+    """Return whether a server is set up to distribute, from the output of `sccache --dist-status`."""
     try:
         said = json.loads(status or "")
     except (ValueError, RecursionError):
@@ -62,5 +62,5 @@ def knows_scheduler(status: str | None) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """Return a basic string of TOML: JSON's escapes are among its own, but for those of surrogates and of DEL."""
+    """Return a basic string of TOML: its escapes include JSON's, except those of surrogates and of DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

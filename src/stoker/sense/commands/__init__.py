@@ -1,1 +1,1 @@
-"""What command lines say. Pure: no process is read here."""
+"""Parses command lines. Pure: reads no process."""

@@ -1,7 +1,7 @@
-"""Command line -> what kind of work it is, what it makes, and a few words for a person. Pure.
+"""Command line -> what kind of work it is, its output, and a short description for a person. Pure.
 
-Unaware of processes and files: response files are not opened, because the program's name and its own arguments
-are enough.
+Unaware of processes and files: response files are not opened, because the program's name and its own arguments are
+enough.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ _TAKES_A_WORD = frozenset(
 """Options whose next word is not an input file."""
 
 _OTHER_O = ("-odir", "-optf", "-openmp", "-object")
-"""Options that begin with -o and name no output."""
+"""Options that start with -o and name no output."""
 
 _HELPERS = frozenset(("cat", "echo", "printf", "mkdir", "rmdir", "rm", "touch", "ln", "test"))
 _CMAKE_HELPERS = frozenset(
@@ -134,39 +134,40 @@ _CMAKE_HELPERS = frozenset(
         *("create_hardlink", "rename", "compare_files", "cat", "true", "false", "environment", "capabilities"),
     ]
 )
-"""What `cmake -E` does besides work: neither links (cmake_link_script) nor generates (cmake_autogen, cmake_autorcc)."""
+"""What `cmake -E` does besides real work: neither links (cmake_link_script) nor generates (cmake_autogen,
+cmake_autorcc)."""
 
 _WEIGHT: dict[Tool, int] = {"nvcc": 4, "cxx": 3, "link": 2, "archive": 1, "other": 0}
 """Of several commands in one shell line, the heaviest names the job."""
 
 
 class Work(NamedTuple):
-    """What a command does and the file it makes, None if its arguments do not say."""
+    """What a command does and the file it makes; None if its arguments do not show it."""
 
     tool: Tool
     output: str | None
 
 
 def classify(argv: Sequence[str]) -> Work:
-    """The work of a process with these arguments: through shells, launchers and `cd X &&`."""
+    """Return the work of a process with these arguments, looking through shells, launchers and `cd X &&`."""
     return _heaviest(simple_commands(argv))
 
 
 def classify_text(command: str) -> Work:
-    """The work of a shell command line, as ninja and make hand it to sh."""
+    """Return the work of a shell command line, as ninja and make pass it to sh."""
     return classify(("sh", "-c", command))
 
 
 def programs_of(argv: Sequence[str]) -> frozenset[str]:
-    """The base names of all programs that a command line starts, as far as it shows."""
+    """Return the base names of all programs that a command line starts, as far as it shows."""
     return frozenset(os.path.basename(c.argv[0]) for c in simple_commands(argv))
 
 
 def is_helper(argv: Sequence[str]) -> bool:
-    """Whether a recipe's line only reports progress or tidies files: nobody counts it among the jobs of a build."""
+    """Say whether a recipe's line only reports progress or tidies files, so that it is not a job of a build."""
     commands = simple_commands(argv)
     if not commands:
-        return shell_text(argv) is not None  # nothing but what the shell does by itself
+        return shell_text(argv) is not None  # nothing but shell built-ins
     return all(_helps(command.argv) for command in commands)
 
 
@@ -182,13 +183,13 @@ def _helps(argv: Sequence[str]) -> bool:
 
 
 def _only_asks(program: str, args: Sequence[str]) -> bool:
-    """Whether a compiler has nothing to compile: it is asked for its version, or whether it knows an option."""
+    """Say whether a compiler has nothing to compile: it is asked for its version, or whether it supports an option."""
     is_compiler = program == "nvcc" or _COMPILER.fullmatch(program) is not None
     return is_compiler and set(_inputs(args)) <= {os.devnull}
 
 
 def link_script(argv: Sequence[str]) -> str:
-    """The file with the commands by which CMake's makefiles link, "" if this is something else."""
+    """Return the file with the commands by which CMake's makefiles link, "" if this is something else."""
     for (program, *args), directory in simple_commands(argv):
         if os.path.basename(program).startswith("cmake") and args[:2] == ["-E", "cmake_link_script"] and args[2:]:
             return os.path.join(directory, args[2])
@@ -196,7 +197,7 @@ def link_script(argv: Sequence[str]) -> str:
 
 
 def describe(argv: Sequence[str]) -> str:
-    """A few words for a person: the heaviest command, without its path and without the shell around it."""
+    """Return a short description: the heaviest command, without its path and without the shell around it."""
     commands = simple_commands(argv)
     if not commands:
         return " ".join(argv)[:MAX_DESCRIPTION]
@@ -274,7 +275,7 @@ def _language(args: Sequence[str]) -> str | None:
 
 
 def _option(args: Sequence[str], *names: str) -> str | None:
-    """The value of an option written `-o X`, `--out X` or `--out=X`; the last one wins, as in compilers."""
+    """Return the value of an option written `-o X`, `--out X` or `--out=X`; the last one wins, as in compilers."""
     value: str | None = None
     for index, arg in enumerate(args):
         if arg in names:
@@ -285,13 +286,13 @@ def _option(args: Sequence[str], *names: str) -> str | None:
 
 
 def _output(args: Sequence[str]) -> str | None:
-    """What `-o` names, also when written without a space."""
+    """Return the output in `-o`, also when written without a space."""
     attached = [a[2:] for a in args if a.startswith("-o") and len(a) > 2 and not a.startswith(_OTHER_O)]
     return _option(args, "-o", "--output-file", "--output") or (attached[-1] if attached else None)
 
 
 def _archive(program: str, args: Sequence[str]) -> str | None:
-    """ar's archive is the word behind its operation letters; ranlib's is its first word."""
+    """ar's archive is the word after its operation letters; ranlib's is its first word."""
     words = [a for a in args if not a.startswith("--")]
     named = next((w for w in words if w.endswith((".a", ".lib"))), None)
     if named or "ranlib" in program:

@@ -1,6 +1,6 @@
-"""Command lines of package builders below which a failed scheduler costs more than its own jobs. Pure.
+"""Recognises package builders, below which a failed scheduler costs more than its own jobs. Pure.
 
-pip and its like begin the whole package anew when it has failed, often in another folder. Unaware of processes.
+pip and similar programs start the whole package again after a failure, often in another folder. Unaware of processes.
 """
 
 from __future__ import annotations

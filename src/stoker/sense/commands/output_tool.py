@@ -15,5 +15,5 @@ _BY_NAME: tuple[tuple[re.Pattern[str], Tool], ...] = (
 
 
 def tool_of_output(output: str) -> Tool:
-    """The tool that usually makes such a file; "other" if its name does not show it."""
+    """Return the tool that usually makes such a file; "other" if its name does not show it."""
     return next((tool for pattern, tool in _BY_NAME if pattern.search(output)), "other")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class Arguments:
     """What a scheduler was asked for. `width` None with `width_given` means no limit.
 
-    `builds_nothing` is true for tool runs, dry runs, and questions such as --version. `failures` is how many jobs may
+    `builds_nothing` is true for tool runs, dry runs, and queries such as --version. `failures` is how many jobs may
     fail until nothing new is started, None for no limit.
     """
 
@@ -47,7 +47,7 @@ _MAKE_LONG_VALUES = frozenset(
 
 
 def ninja_arguments(argv: Sequence[str]) -> Arguments:
-    """What `ninja ARGS...` asks for (getopt_long of ninja.cc: options and operands in any order)."""
+    """Parse `ninja ARGS...` (getopt_long of ninja.cc: options and operands in any order)."""
     options = list(_ninja_options(argv[1:]))
     given = dict(options)
     jobs = given.get("j")
@@ -64,7 +64,7 @@ def ninja_arguments(argv: Sequence[str]) -> Arguments:
 
 
 def make_arguments(argv: Sequence[str]) -> Arguments:
-    """What `make ARGS...` asks for. Targets are operands that assign no variable."""
+    """Parse `make ARGS...`. Targets are operands that assign no variable."""
     options = list(_make_options(argv[1:]))
     given = dict(options)
     directories = [value or "" for name, value in options if name in ("C", "directory")]
@@ -82,7 +82,7 @@ def make_arguments(argv: Sequence[str]) -> Arguments:
 
 
 def width_of_makeflags(flags: str) -> int | None:
-    """The -j inside MAKEFLAGS (as make writes it for sub-makes, or as a person sets it); 1 when there is none."""
+    """Return the -j inside MAKEFLAGS (as make writes it for sub-makes, or as a user sets it); 1 when there is none."""
     match = re.search(r"(?:^|\s)(?:-j\s*(\d*)|--jobs(?:=(\d+))?)(?=\s|$)", flags) or re.match(r"j(\d*)(?=\s|$)", flags)
     if match is None:
         return 1

@@ -1,7 +1,7 @@
-"""Take a command line apart: shells, `cd X &&`, launchers and wrappers away, the programs that do the work remain.
+"""Strips shells, `cd X &&`, launchers and wrappers from a command line, so that the programs that do the work remain.
 
-Pure. Knows enough of the shell's grammar for what ninja, make and CMake write, and is quick about it: a large
-project has 100 MB of command lines, for which shlex would need minutes.
+Pure. Knows enough of the shell's grammar for what ninja, make and CMake write, and is fast: a large project has 100 MB
+of command lines, for which shlex would need minutes.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _LAUNCHERS = frozenset(
 )
 _BUILTINS = frozenset((":", "true", "exit", "set", "export", "unset", "umask", "test", "[", "fi", "done", "}"))
 _KEYWORDS = frozenset(("if", "then", "elif", "else", "while", "until", "do", "!", "{"))
-"""What stands before a command and is none."""
+"""Words in front of a command."""
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _NUMBER = re.compile(r"[\d.,-]+[smhd]?")
 
 
 class SimpleCommand(NamedTuple):
-    """One program with its arguments, and the directory a `cd` before it led to ("" if there was none)."""
+    """One program with its arguments, and the directory that a preceding `cd` led to ("" if there was none)."""
 
     argv: tuple[str, ...]
     directory: str
@@ -88,14 +88,15 @@ def split_commands(text: str) -> list[tuple[str, ...]]:
 
 
 def simple_commands(argv: Sequence[str]) -> list[SimpleCommand]:
-    """What a process with these arguments runs, launchers and shells taken away; shell built-ins are left out."""
+    """Return what a process with these arguments runs, without launchers and shells; built-ins of the shell are left
+    out."""
     return _unwrap(tuple(argv), "", _MAX_DEPTH)
 
 
 def last_argv(text: str) -> tuple[str, ...]:
-    """The arguments that the shell's own process shows once it runs the last command of `text`.
+    """Return the arguments that the shell's own process shows once it runs the last command of `text`.
 
-    A shell given `-c` replaces itself by the last command (dash and bash do), unless that is a built-in.
+    A shell with `-c` replaces itself by the last command (dash and bash do), unless that is a built-in.
     """
     commands = split_commands(text)
     last = commands[-1] if commands else ()
@@ -105,7 +106,7 @@ def last_argv(text: str) -> tuple[str, ...]:
 
 
 def shell_text(argv: Sequence[str]) -> str | None:
-    """The TEXT of `sh -c TEXT`, None if this is something else."""
+    """Return the TEXT of `sh -c TEXT`, None if this is something else."""
     if not argv or os.path.basename(argv[0]) not in _SHELLS:
         return None
     for index, arg in enumerate(argv[1:-1], start=1):
@@ -155,7 +156,7 @@ def _unwrap_text(text: str, directory: str, depth: int) -> list[SimpleCommand]:
 
 
 def _without_launcher(argv: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The command that a launcher runs, None if this is no launcher."""
+    """Return the command that a launcher runs, None if this is not a launcher."""
     program = os.path.basename(argv[0])
     if program in _SHELLS:
         return _after_options(argv[1:]) or None
@@ -173,7 +174,7 @@ def _without_launcher(argv: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 def _after_options(args: tuple[str, ...]) -> tuple[str, ...]:
-    """Behind a launcher's options, their numbers, and NAME=VALUE words."""
+    """Skip a launcher's options, their numbers, and NAME=VALUE words."""
     for index, arg in enumerate(args):
         if not (arg.startswith("-") or _ASSIGNMENT.match(arg) or _NUMBER.fullmatch(arg)):
             return args[index:]

@@ -1,6 +1,6 @@
 """A process's arguments -> what it works on, in a few words: `sm_90 attention.cu`, `parser.cpp`, `libfoo.so`. Pure.
 
-Unaware of processes. Where the arguments name no file, it is the command itself.
+Unaware of processes. If the arguments name no file, it is the command itself.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from stoker.sense.commands.classify import SOURCES, describe
 from stoker.sense.commands.shell import shell_text, simple_commands
 
 MAX_ARGUMENTS = 4096
-"""Arguments that are looked at: a linker gets tens of thousands, and says what it makes among the first."""
+"""Arguments that are read: a linker gets tens of thousands, and its output is among the first."""
 
 MOST_ARCHS = 3
-"""GPU architectures that are named; of more it is said how many."""
+"""GPU architectures that are named; if there are more, only their number is given."""
 
 _ARCH = re.compile(r"(?<![a-z0-9_])(?:sm|compute)_(\d{2,3}[af]?)(?![0-9a-z])")
 _MADE = (".o", ".obj", ".so", ".a", ".ptx", ".cubin", ".fatbin", ".ii", ".s", ".gch", ".pch")
 _NAMED_SOURCE = ("--orig_src_file_name", "-dumpbase", "-main-file-name")
-"""By which compiler drivers hand on the name that a person knows to passes that work on temporary files. The assembler
-gets no such name, and a source of which nobody knows: there what is made says more."""
+"""Options by which compiler drivers pass the name that a person knows to passes that work on temporary files. The
+assembler gets no such name, and a source that nobody knows: there the output says more."""
 
 
 def task_of(argv: Sequence[str]) -> str:
-    """What a process with these arguments works on; at most MAX_TASK characters. A shell's is what it has started."""
+    """Return what a process with these arguments works on, in at most MAX_TASK characters; for a shell what it has
+    started."""
     args = argv[1 : MAX_ARGUMENTS + 1]
     if shell_text(argv) is not None:
         started = (command.argv for command in simple_commands(argv))
@@ -48,13 +49,15 @@ def _archs(args: Sequence[str]) -> list[str]:
 
 
 def _without_twice(name: str) -> str:
-    """The name without its last ending, if it has that twice: gcc hands on `a.cpp.cpp` where `a.cpp.o` is made."""
+    """Return the name without its last suffix, if it has that twice: gcc passes on `a.cpp.cpp` for an output
+    `a.cpp.o`."""
     stem, ending = os.path.splitext(name)
     return stem if ending and stem.endswith(ending) else name
 
 
 def _file(argv: Sequence[str]) -> str:
-    """The name of the source, else of what is made, else of what is read; empty where no argument is a file."""
+    """Return the name of the source, otherwise of the output, otherwise of the input; empty if no argument is a
+    file."""
     args = argv[1:]
     for option, value in pairwise(args):
         if option in _NAMED_SOURCE and value.endswith(SOURCES):

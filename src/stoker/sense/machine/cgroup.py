@@ -1,7 +1,7 @@
-"""The control groups around a process: their limits of memory, CPU and processes, and use, of version 1, 2 and both.
+"""The control groups around a process: their limits of memory, CPU and processes, and usage; versions 1, 2 and both.
 
-Unaware of the machine's own memory. A container's view is followed: what is mounted at which root decides which
-folders can be looked at.
+Unaware of the machine's own memory. Follows a container's view: which root is mounted where decides which folders can
+be read.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ UNLIMITED = 2**60
 
 
 class MemoryLimit(NamedTuple):
-    """A limit and what counts against it. `used` leaves out file cache that is inactive and can go at any time: none
-    that must be written to a disk before."""
+    """A limit and what counts against it. `used` excludes inactive file cache that can be dropped at any time without
+    being written to a disk first."""
 
     path: str
     limit: int
@@ -37,7 +37,7 @@ class MemoryLimit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """The folders of a process's control groups, innermost first, as far as they can be seen."""
+    """The folders of a process's control groups, innermost first, as far as they are visible."""
 
     memory_v1: tuple[Path, ...] = ()
     cpu_v1: tuple[Path, ...] = ()
@@ -50,7 +50,7 @@ class Cgroups:
         return self.unified[0] if self.unified else None
 
     def own_pressure(self, top: int, proc_root: Path = PROC) -> bool:
-        """Return whether nobody lives in `pressure_folder` but process `top` and what is below it.
+        """Return whether nothing lives in `pressure_folder` except process `top` and its descendants.
 
         Only then its figures are the build's. The root of the hierarchy, which has no type, stands for the machine.
         """
@@ -58,17 +58,17 @@ class Cgroups:
         return folder is not None and (folder / "cgroup.type").exists() and _is_own(folder, top, proc_root)
 
     def own_memory(self, top: int, proc_root: Path = PROC) -> Path | None:
-        """Return the group that accounts for the memory of process `top` and what is below it, and of nobody else."""
+        """Return the group that accounts for the memory of process `top` and its descendants, and of nothing else."""
         folders = [chain[0] for chain in (self.memory_v1, self.unified) if chain]
         return next((f for f in folders if (f / "memory.stat").exists() and _is_own(f, top, proc_root)), None)
 
     def memory_limits(self) -> list[MemoryLimit]:
-        """Return every limit that is set around the process, with its use now."""
+        """Return every limit around the process, with its current usage."""
         v2 = (_memory_v2(folder) for folder in self.unified)
         return [*_limits_v1(self.memory_v1), *(limit for limit in v2 if limit is not None)]
 
     def killed_as_one(self) -> Path | None:
-        """Return the widest group that the kernel kills as a whole when it runs out of memory."""
+        """Return the outermost group that the kernel kills as a whole when it runs out of memory."""
         wide = (folder for folder in reversed(self.unified) if read_int(f"{folder}/memory.oom.group") == 1)
         return next(wide, None)
 
@@ -87,12 +87,12 @@ class Cgroups:
 
 
 def find_cgroups(pid: int, proc_root: Path = PROC) -> Cgroups:
-    """Return the control groups of a process; empty ones where there are none or they cannot be seen."""
+    """Return the control groups of a process; empty ones if there are none or they are not visible."""
     memory: tuple[Path, ...] = ()
     cpu: tuple[Path, ...] = ()
     unified: tuple[Path, ...] = ()
     pids: tuple[Path, ...] = ()
-    # Its paths are as we see them, and so they are looked for where we see the hierarchies: a container hides its own.
+    # Its paths are relative to our view, so search for them in the hierarchies that we see: a container hides its own.
     viewer = "self" if root_of(pid, proc_root) else pid
     mounts = [m for m in read_mounts(viewer, proc_root) if m.kind in ("cgroup", "cgroup2")]
     for controllers, path in _memberships(pid, proc_root):
@@ -117,9 +117,9 @@ def memory_group(pid: int, proc_root: Path = PROC) -> str:
 
 
 def held_in(folder: Path) -> int | None:
-    """Return bytes that a memory group holds and could not give back at once; None if it does not say.
+    """Return bytes that a memory group holds and could not release at once; None if it does not report them.
 
-    These are anonymous memory, tmpfs, and file pages that are mapped or yet to be written.
+    These are anonymous memory, tmpfs, and file pages that are mapped or dirty.
     """
     stat = read_once(f"{folder}/memory.stat", 16384) or b""
     v1 = _field(stat, b"total_rss", -1) >= 0
@@ -132,7 +132,7 @@ def held_in(folder: Path) -> int | None:
 
 
 def _unwritten(stat: bytes) -> int:
-    """Return bytes of a group's file pages that must be written to a disk before they can go."""
+    """Return bytes of a group's file pages that must be written to a disk before they can be dropped."""
     names = (b"total_dirty", b"total_writeback", b"file_dirty", b"file_writeback")
     return sum(_field(stat, name, 0) for name in names)
 
@@ -149,7 +149,7 @@ def _members(folder: Path) -> list[int]:
 
 
 def _is_below(pid: int, top: int, proc_root: Path) -> bool:
-    """Return whether a process is `top` or a descendant of it. One that has just gone is nobody else's."""
+    """Return whether a process is `top` or a descendant of it. One that has just ended belongs to nobody else."""
     while pid not in (top, 0, 1):
         process = parse_stat(read_once(f"{proc_root}/{pid}/stat") or b"")
         if process is None:
@@ -170,7 +170,7 @@ def _memberships(pid: int, proc_root: Path) -> Iterator[tuple[tuple[str, ...], s
 def _chain(path: str, mounts: Iterator[Mount]) -> tuple[Path, ...]:
     """Return the groups from the process's own up to the mount point.
 
-    In a container the path may lie outside of what is mounted; then the mount point is the nearest that is known.
+    In a container the path may lie outside of what is mounted; then the mount point is the nearest known group.
     """
     mount = next(mounts, None)
     if mount is None:
@@ -199,9 +199,9 @@ def _below(path: str, root: str) -> str | None:
 
 
 def _limits_v1(chain: tuple[Path, ...]) -> Iterator[MemoryLimit]:
-    """Yield those of the chain, innermost first, up to a group that says that neither it nor any above it has one.
+    """Yield those of the chain, innermost first, up to a group that reports no limit for itself and all above it.
 
-    `hierarchical_memory_limit` includes limits of groups above that a container cannot see.
+    `hierarchical_memory_limit` includes limits of outer groups that a container cannot see.
     """
     for folder in chain:
         limit, stat = read_int(f"{folder}/memory.limit_in_bytes"), read_once(f"{folder}/memory.stat", 16384) or b""
@@ -217,7 +217,7 @@ def _limits_v1(chain: tuple[Path, ...]) -> Iterator[MemoryLimit]:
 
 
 def _memory_v2(folder: Path) -> MemoryLimit | None:
-    """Return the limit of a group: memory.high too, beyond which the kernel throttles a build to a stop."""
+    """Return the limit of a group; memory.high too, beyond which the kernel throttles a build to a standstill."""
     limits = [read_int(f"{folder}/{name}") for name in ("memory.max", "memory.high")]
     limit = min((n for n in limits if n is not None), default=UNLIMITED)
     if limit >= UNLIMITED:

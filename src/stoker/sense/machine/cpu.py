@@ -1,6 +1,6 @@
 """How busy the machine's cores are, and how many of them a process may use.
 
-Unaware of cgroups but for the quota it is given.
+Unaware of cgroups except for the quota that it is given.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CpuReader:
         self._before: list[tuple[float, float]] = []
 
     def read(self) -> CpuUse | None:
-        """Return the use since the last call (0 at the first), None if the kernel does not say."""
+        """Return the usage since the last call (0 at first), None if the kernel does not report it."""
         try:
             now = [_busy_and_total(times) for times in psutil.cpu_times(percpu=True)]
         except (OSError, ValueError, TypeError):

@@ -1,6 +1,6 @@
-"""The disk behind a folder: how fast it is written and what is free.
+"""The disk behind a folder: its write rate and free space.
 
-Unaware of who writes. Folders that no block device is behind (tmpfs, overlay, network) have no write rate.
+Unaware of who writes. Folders without a block device behind them (tmpfs, overlay, network) have no write rate.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _block_device(folder: str, proc_root: Path, sys_root: Path) -> str | None:
     name = f"{os.major(device)}:{os.minor(device)}"
     if os.path.exists(f"{sys_root}/dev/block/{name}/stat"):
         return name
-    # btrfs and its like have a number of their own for st_dev, and the device as the mount's source.
+    # btrfs and similar file systems have their own number for st_dev, and the device as the mount's source.
     for mount in read_mounts("self", proc_root):
         if mount.device == name and mount.source.startswith("/dev/"):
             return _device_file(mount.source)

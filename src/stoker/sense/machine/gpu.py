@@ -1,8 +1,8 @@
 """The GPUs as NVIDIA's management library sees them.
 
-A machine without a GPU, driver or library is the normal case. The driver is asked in a thread of its own, because it
-may take seconds to wake up, and may hang for ever when a GPU falls off the bus. Should its library crash, it takes us
-along; whoever comes after us finds a note of it, and does without.
+A machine without a GPU, driver or library is the normal case. The driver is queried in a separate thread, because it
+may take seconds to wake up, and may hang forever when a GPU falls off the bus. If its library crashes, so do we; our
+successor finds a note of that, and does not query it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from typing import Any, TypeVar
 from stoker.model.samples import GpuSample
 
 INTERVAL = 2.0
-"""Seconds between two rounds of questions; NVML's own utilisation is an average over up to a second."""
+"""Seconds between two rounds of queries; NVML's own utilisation is an average over up to a second."""
 
 RETRY = 60.0
 """Seconds until a driver that failed is tried again."""
 
 LIBRARY = "libnvidia-ml.so.1"
 WSL = "/usr/lib/wsl/lib"
-"""Where the driver's libraries are below WSL2; ld.so does not always know of it."""
+"""Where the driver's libraries are under WSL2; ld.so does not always find them."""
 
 MAX_TRIES = 2
-"""Processes that may die while they ask, before nobody asks any more: one may have been killed for another reason."""
+"""Processes that may die while they query the driver before nobody does any more: one may have been killed for another
+reason."""
 
 NO_DRIVER = "no NVIDIA driver"
 CRASHES = "the NVIDIA driver's library crashes; its GPUs are not watched"
@@ -37,9 +38,9 @@ T = TypeVar("T")
 
 
 class GpuReader:
-    """Keeps the newest figures of all GPUs at hand. `note` says why there are none.
+    """Keeps the newest figures of all GPUs. `note` says why there are none.
 
-    The file `tries` has a byte for each process that has asked and was not answered.
+    The file `tries` has a byte for each process that has asked and got no answer.
     """
 
     def __init__(self, library: str = LIBRARY, interval: float = INTERVAL, tries: Path | None = None) -> None:
@@ -61,7 +62,7 @@ class GpuReader:
         self._thread.start()
 
     def close(self) -> None:
-        """Ask no more. A thread that hangs in the driver is left behind."""
+        """Stop. A thread that hangs in the driver is left behind."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout=1.0)
@@ -93,14 +94,14 @@ class GpuReader:
             _asked(nvml, nvml.nvmlShutdown)
 
     def _tried(self) -> int:
-        """Return how many processes have asked and were not answered."""
+        """Return how many processes have asked and got no answer."""
         try:
             return os.stat(self._tries).st_size if self._tries is not None else 0
         except OSError:
             return 0
 
     def _try(self) -> None:
-        """Note that we ask: what comes next may be our end."""
+        """Note that we ask: it may crash us."""
         if self._tries is not None:
             with contextlib.suppress(OSError), open(self._tries, "ab") as file:
                 file.write(b".")
@@ -115,7 +116,7 @@ class GpuReader:
 
 
 def read_gpus(nvml: Any) -> tuple[GpuSample, ...]:
-    """Ask one round of questions. Raises NVMLError only when not even the number of GPUs can be had."""
+    """Query once. Raises NVMLError only if not even the number of GPUs is available."""
     return tuple(_read_gpu(nvml, index) for index in range(nvml.nvmlDeviceGetCount()))
 
 
@@ -140,7 +141,7 @@ def _read_gpu(nvml: Any, index: int) -> GpuSample:
 
 
 def _asked(nvml: Any, question: Callable[[], T]) -> T | None:
-    """Return the answer, None for what this GPU or driver does not report."""
+    """Return the answer; None if this GPU or driver does not report it."""
     try:
         return question()
     except (nvml.NVMLError, OSError, UnicodeDecodeError):
@@ -153,7 +154,7 @@ def _reason(error: Exception) -> str:
 
 
 def _loads(library: str) -> bool:
-    """Load a library if it is there: one that is loaded by its path is found by its name from then on."""
+    """Load a library if it exists: one that is loaded by its path is found by its name from then on."""
     for place in (library, f"{WSL}/{library}"):
         try:
             ctypes.CDLL(place)

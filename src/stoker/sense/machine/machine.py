@@ -1,6 +1,6 @@
 """The machine at one instant, as far as it concerns the build: a MachineSample from all the readers.
 
-Unaware of jobs and of what is decided on these figures.
+Unaware of jobs and of what is decided based on these figures.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from stoker.sense.machine.tmpfs_use import RamDiskReader
 from stoker.sense.proc.processes import PROC
 from stoker.sense.proc.procfs import Notes, read_all
 
-# psutil knows neither Dirty nor Writeback, and the file is to be read once a tick.
+# psutil has neither Dirty nor Writeback, and the file should be read once a tick.
 _MEMINFO = re.compile(rb"^(Mem(?:Total|Free|Available)|Swap(?:Total|Free)|Dirty|Writeback):\s+(\d+)", re.MULTILINE)
 
 LOOK_AGAIN = 60
-"""Reads after which control groups are looked up anew: a process may be moved, and a limit set, while it runs."""
+"""Reads after which control groups are looked up again: a process may be moved, and a limit set, while it runs."""
 
 
 class MachineReader:
     """Samples the machine for the build of process `pid` that writes below `cwd`.
 
-    `own_limit` is the memory in bytes that a person allows the build, if any. What `ramdisk` holds counts against it,
-    as it counts against all other limits by itself. Without a `gpu` reader no GPU is asked for.
+    `own_limit` is the user's memory limit for the build in bytes, if any. The contents of `ramdisk` count against it,
+    as they count against all other limits anyway. Without a `gpu` reader no GPU is queried.
     """
 
     def __init__(
@@ -57,7 +57,8 @@ class MachineReader:
         self._own_memory: Path | None = None
         self._beside = 0
         self.build_holds = 0
-        """Bytes that the build holds beside a RAM disk, as read last: by a group of its own, where it has one."""
+        """Bytes that the build holds in addition to a RAM disk, as last read: from its own control group, if it has
+        one."""
         self._cores = 1.0
         self._reads = 0
         self._own_limit = own_limit
@@ -67,8 +68,8 @@ class MachineReader:
     def read(self, now: float, held: int = 0, jobs: int = 0) -> MachineSample:
         """Return the sample for Unix time `now`; the build's processes hold `held` bytes, `jobs` of them in jobs.
 
-        They count against a limit that a person set for the build, unless a group of its own knows better.
-        What cannot be read is 0 or None, and said once in `notes`.
+        They count against the user's limit for the build, unless the build's own group knows better. What cannot be
+        read is 0 or None, and is reported once in `notes`.
         """
         if self._reads % LOOK_AGAIN == 0:
             self._look_up()
@@ -109,7 +110,7 @@ class MachineReader:
         )
 
     def memory(self, jobs: int) -> MemoryLimit:
-        """Return the limit that binds, if the build's jobs hold so many bytes now: cheap enough for every decision."""
+        """Return the binding limit, if the build's jobs hold so many bytes now: cheap enough for every decision."""
         if not self._reads:
             self._look_up()
         return self._binding(read_meminfo(self._proc), max(0, jobs + self._beside))
@@ -129,27 +130,27 @@ class MachineReader:
         return self._cores
 
     def follow(self, pid: int) -> None:
-        """Take the control groups of another process from now on."""
+        """Use the control groups of another process from now on."""
         self._pid = pid
 
     def watch(self, pids: Iterable[int]) -> None:
-        """Count what limits these processes as well, and nobody else beside the build's own: theirs may be tighter."""
+        """Also apply the limits of these processes, whose groups contain only the build: theirs may be tighter."""
         around = {pid: self._around.get(pid) or find_cgroups(pid, self._proc) for pid in pids}
         if around != self._around:
             self._around = around
             self._look_up()
 
     def limit(self, own_limit: int | None) -> None:
-        """Allow the build so many bytes of memory from now on, or all that there is."""
+        """Allow the build so many bytes of memory from now on, or no limit."""
         self._own_limit = own_limit
 
     def close(self) -> None:
-        """Let go of the GPU driver."""
+        """Close the GPU driver."""
         if self._gpu is not None:
             self._gpu.close()
 
     def _look_up(self) -> None:
-        """Find control groups and cores anew; keep what was known when the process is gone."""
+        """Look up control groups and cores again; keep what was known if the process is gone."""
         cgroups = find_cgroups(self._pid, self._proc)
         if cgroups != Cgroups():
             self._cgroups = cgroups
@@ -160,7 +161,7 @@ class MachineReader:
 
 
 def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
-    """Return memory and swap of /proc/meminfo in bytes, {} if unreadable. What tmpfs holds is not available."""
+    """Return memory and swap of /proc/meminfo in bytes, {} if unreadable. The contents of tmpfs are not available."""
     rows = _MEMINFO.findall(read_all(f"{proc_root}/meminfo", 65536) or b"")
     return {name.decode(): int(kib) * 1024 for name, kib in rows}
 
@@ -168,7 +169,7 @@ def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
 def binding_limit(meminfo: dict[str, int], limits: list[MemoryLimit]) -> MemoryLimit:
     """Return the limit with the least left, of the machine and all cgroups: it will be hit first.
 
-    File pages that must be written to a disk before they can go are not available, whatever MemAvailable says.
+    Dirty file pages are not available, whatever MemAvailable says.
     """
     total = meminfo.get("MemTotal", 0)
     unwritten = meminfo.get("Dirty", 0) + meminfo.get("Writeback", 0)

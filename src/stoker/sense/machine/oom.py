@@ -1,6 +1,6 @@
-"""Whom the kernel killed for want of memory: how many, by the memory group's count, and who, by the kernel's log.
+"""The kernel's kills for lack of memory: how many, by the memory group's count, and which, by the kernel's log.
 
-Unaware of builds and of what follows from a death.
+Unaware of builds and of the consequences of a death.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ RECORD = 8192
 """Longest record that reading /dev/kmsg gives; a shorter buffer may be refused (ABI/testing/dev-kmsg)."""
 
 MAX_RECORDS = 2000
-"""Records of the kernel's log looked at in one call: one death comes with about a hundred."""
+"""Records of the kernel's log read in one call: one death comes with about a hundred."""
 
 KERNEL_FACILITY = 8
-"""Priorities below are the kernel's own; what a process writes into the log gets a higher one (syslog(2))."""
+"""Lower priorities are the kernel's own; a record that a process writes into the log gets a higher one (syslog(2))."""
 
 _KILLED = re.compile(rb"ut of memory: Kill(?:ed)? process (\d{1,10}) \((.{0,64}?)\)(?: total-vm:| score |, )")
 _HELD = re.compile(rb"anon-rss:(\d{1,15})kB")
@@ -38,7 +38,7 @@ INITIAL_PID_NAMESPACE = 0xEFFFFFFC
 
 
 class Victim(NamedTuple):
-    """A process that the kernel killed for want of memory; `rss` is the bytes it held, 0 where that is not known.
+    """A process that the kernel killed for lack of memory; `rss` is the bytes it held, 0 if unknown.
 
     The pid is the kernel's own, which in a container is not the one seen there (`pids_are_ours`).
     """
@@ -49,7 +49,7 @@ class Victim(NamedTuple):
 
 
 def pids_are_ours(proc_root: Path = PROC) -> bool:
-    """Whether the pids in the kernel's log are those that are seen here."""
+    """Say whether the pids in the kernel's log are those that are seen here."""
     try:
         return os.stat(f"{proc_root}/self/ns/pid").st_ino == INITIAL_PID_NAMESPACE
     except OSError:
@@ -57,10 +57,10 @@ def pids_are_ours(proc_root: Path = PROC) -> bool:
 
 
 class OomCounter:
-    """How many processes the kernel has killed for want of memory, in the memory group of a process.
+    """How many processes the kernel has killed for lack of memory, in the memory group of a process.
 
-    Version 2 counts a group and all below it, version 1 the group alone; both count deaths for the whole machine's want
-    too. Where no group can be read it is the whole machine's count.
+    Version 2 counts a group and all below it, version 1 the group alone; both also count deaths when the whole machine
+    runs out. If no group can be read it is the whole machine's count.
     """
 
     def __init__(self, groups: Cgroups, proc_root: Path = PROC) -> None:
@@ -68,16 +68,16 @@ class OomCounter:
         self._apart: dict[Path, tuple[int, int]] = {}
 
     def include(self, groups: Cgroups, since: float) -> None:
-        """Count the deaths in a container's group too; in one older than the Unix time `since` only those to come."""
+        """Count the deaths in a container's group too; in a group older than the Unix time `since` only future ones."""
         for path in _count_files(groups):
             if path not in self._apart and path not in self._paths and (count := _count(path)) is not None:
-                # The kernel makes a group's folder when it makes the group.
+                # The kernel creates a group's folder when it creates the group.
                 self._apart[path] = (count if path.parent.stat().st_ctime < since else 0, count)
 
     def read(self) -> int | None:
-        """The count since the group, or the machine, is there; None where the kernel does not say.
+        """Return the count since the group, or the machine, exists; None if the kernel does not report it.
 
-        What was read of a container's group last counts on when that is gone.
+        The last count of a container's group stays included when the group is gone.
         """
         counts = [count for path in self._paths if (count := _count(path)) is not None]
         for path, (before, last) in self._apart.items():
@@ -88,7 +88,7 @@ class OomCounter:
 
 
 def _count_files(groups: Cgroups) -> list[Path]:
-    """The files that count a process's group, of each version that it has."""
+    """Return the files with the counts of a process's group, one per version."""
     return [
         *(folder / "memory.events" for folder in groups.unified[:1]),
         *(folder / "memory.oom_control" for folder in groups.memory_v1[:1]),
@@ -104,10 +104,10 @@ def _count(path: Path) -> int | None:
 
 
 class KernelLog:
-    """What the kernel's log says of deaths from now on. Most systems let only root read it: then it says nothing.
+    """Deaths in the kernel's log from now on. Most systems let only root read it: then it reports nothing.
 
-    The log is the whole machine's. With `group`, the path of a memory group as /proc/PID/cgroup gives it, deaths that
-    the kernel places in another group are left out.
+    The log is the whole machine's. With `group`, the path of a memory group as in /proc/PID/cgroup, it ignores deaths
+    that the kernel places in another group.
     """
 
     def __init__(self, path: Path = KERNEL_LOG, group: str = "") -> None:
@@ -119,16 +119,16 @@ class KernelLog:
             os.lseek(self._fd, 0, os.SEEK_END)
 
     def include(self, group: str) -> None:
-        """Believe deaths in that group too."""
+        """Accept deaths in that group too."""
         self._groups.add(os.fsencode(group))
 
     def victims(self) -> list[Victim]:
-        """Who was killed since the last call."""
+        """Return who was killed since the last call."""
         found = []
         for _ in range(MAX_RECORDS if self._fd >= 0 else 0):
             try:
                 record = os.read(self._fd, RECORD)
-            except BrokenPipeError:  # what came next has been overwritten; the one after that comes now
+            except BrokenPipeError:  # the next record has been overwritten; continue with the one after it
                 continue
             except OSError:
                 break
@@ -138,7 +138,7 @@ class KernelLog:
         return found
 
     def _victims(self, record: bytes) -> list[Victim]:
-        """Return whom a record names, if that is one of ours: the log names its group just before its death."""
+        """Return the victim in a record, if that is one of ours: the log names its group just before its death."""
         placed = placed_in(record)
         if placed is not None and not any(is_within(placed[1], group) for group in self._groups):
             self._of_others.add(placed[0])
@@ -149,14 +149,14 @@ class KernelLog:
         return [victim]
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 def is_within(path: bytes, group: bytes) -> bool:
-    """Whether a group's path, as the kernel logs it, is that of `group` or lies below it; "" holds all.
+    """Say whether a group's path, as the kernel logs it, is that of `group` or below it; "" contains all.
 
     In a container the path of a group as seen there is only the end of the one that the kernel logs.
     """
@@ -164,20 +164,20 @@ def is_within(path: bytes, group: bytes) -> bool:
 
 
 def placed_in(record: bytes) -> tuple[int, bytes] | None:
-    """The pid that a record of the kernel's log places in a memory group, and the group's path."""
+    """Return the pid that a record of the kernel's log places in a memory group, and the group's path."""
     match = _GROUP.match(_kernel_message(record))
     return (int(match[2]), match[1]) if match is not None else None
 
 
 def _kernel_message(record: bytes) -> bytes:
-    """The text of a record, empty if it is not the kernel's own."""
+    """Return the text of a record, empty if it is not the kernel's own."""
     prefix, _, message = record.partition(b";")
     priority = prefix.partition(b",")[0]
     return message if priority.isdigit() and int(priority) < KERNEL_FACILITY else b""
 
 
 def victim_of(record: bytes) -> Victim | None:
-    """The process that a record of the kernel's log says was killed, if it does."""
+    """Return the process that a record of the kernel's log says was killed, if it does."""
     message = _kernel_message(record)
     match = _KILLED.search(message)
     if match is None:

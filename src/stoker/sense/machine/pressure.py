@@ -1,6 +1,6 @@
 """Pressure stall information of the build's own cgroup, or of the machine.
 
-Unaware of what the pressure means for anybody.
+Unaware of the consequences.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from stoker.sense.proc.procfs import read_once
 def read_pressure(
     resource: str, cgroup: Path | None = None, proc_root: Path = PROC, *, own: bool = False
 ) -> Pressure | None:
-    """Return PSI of "cpu", "memory" or "io": that of `cgroup` if it has any, else the machine's; None without PSI.
+    """Return PSI of "cpu", "memory" or "io": that of `cgroup` if it has any, otherwise the machine's; None without PSI.
 
-    `own`: nothing but the build lives in that group.
+    `own`: only the build lives in that group.
     """
     if cgroup is not None:
         pressure = parse_pressure(read_once(f"{cgroup}/{resource}.pressure"))

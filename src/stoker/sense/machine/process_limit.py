@@ -1,4 +1,4 @@
-"""How many more processes may be started: by what the user may have (ulimit -u), and the control groups around.
+"""How many more processes may be started: by the user's limit (ulimit -u), and the control groups around.
 
 Unaware of what they are for. Both limits count threads.
 """
@@ -23,7 +23,7 @@ _CAPABILITIES = re.compile(rb"^CapEff:\t([0-9a-f]+)", re.MULTILINE)
 
 
 def processes_left(proc_root: Path = PROC) -> int | None:
-    """How many this process and what it starts may have beside all that there are now; None for no limit."""
+    """Return how many this process and its children may have in addition to all that exist now; None for no limit."""
     bounds = [*_left_to_user(proc_root), *find_cgroups(os.getpid(), proc_root).processes_left()]
     return max(0, min(bounds)) if bounds else None
 

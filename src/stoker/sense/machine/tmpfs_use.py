@@ -1,7 +1,7 @@
 """File systems in memory: which of them can take a build's temporary files, and how much one folder in one holds.
 
-Unaware of builds and of who puts files there. What a tmpfs holds counts as used memory, in /proc/meminfo and in the
-control group of the process that wrote it.
+Unaware of builds and of who puts files there. The contents of a tmpfs count as used memory, in /proc/meminfo and in the
+control group of the process that wrote them.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from stoker.sense.machine.mounts import read_mounts
 from stoker.sense.proc.procfs import Notes
 
 DEFAULT_SHARE = 0.25
-"""Share of the memory that a RAM disk may take where a profile names no size: temporaries of a compiler are a small
-part of what it holds itself."""
+"""Share of the memory that a RAM disk may take if a profile sets no size: temporary files of a compiler are a small
+part of its memory."""
 
 LEAST_INODES = 10_000
-"""Files that must find room: pip makes some thousands in TMPDIR for each package that it builds."""
+"""Files that must fit: pip creates some thousands in TMPDIR for each package that it builds."""
 
 MAX_ENTRIES = 4000
-"""Entries looked at for one measurement: some ten milliseconds. Of more files only the file system's sum is read."""
+"""Entries read for one measurement: some ten milliseconds. If there are more files, only the file system's total is
+read."""
 
 ENTRIES_A_READ = 250
-"""Entries that a measurement may cost on average, about a millisecond. When there are more, most measurements take the
-change of the file system's sum since the last count for the folder's own: nobody else writes much there."""
+"""Entries that a measurement may cost on average, about a millisecond. If there are more, most measurements attribute
+the change of the file system's total since the last count to the folder: nobody else writes much there."""
 
 FULL = 0.95
-"""Share of a file system in use from which on compilers are about to fail."""
+"""Share of a file system in use above which compilers are about to fail."""
 
 
 class Place(NamedTuple):
@@ -45,7 +46,7 @@ class Place(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Where a RAM disk of `size` bytes goes; without a place `why` says what was in the way, and what to do."""
+    """Where a RAM disk of `size` bytes goes; without a place `why` gives the reason and the remedy."""
 
     place: Place | None
     size: int
@@ -53,7 +54,8 @@ class Choice(NamedTuple):
 
 
 def choose(wanted: int | None, memory: int, environ: Mapping[str, str]) -> Choice:
-    """A tmpfs with room for `wanted` bytes (None: a share of `memory`, which is what the build may use in all)."""
+    """Return a tmpfs with room for `wanted` bytes (None: a share of `memory`, which is what the build may use in
+    all)."""
     size = wanted if wanted is not None else int(memory * DEFAULT_SHARE)
     if size >= memory:
         why = f"no RAM disk of {format_bytes(size)}: the build may use {format_bytes(memory)} of memory in all"
@@ -66,7 +68,8 @@ def choose(wanted: int | None, memory: int, environ: Mapping[str, str]) -> Choic
 
 
 def places(environ: Mapping[str, str]) -> list[Place]:
-    """The file systems in memory that this user may write to, each once. A TMPDIR of the person's goes alone."""
+    """Return the file systems in memory that this user may write to, each once. If the user has a TMPDIR, only that
+    one."""
     names = [environ["TMPDIR"]] if environ.get("TMPDIR") else ["/dev/shm", "/tmp", environ.get("XDG_RUNTIME_DIR", "")]  # noqa: S108
     found: dict[int, Place] = {}
     for name in names:
@@ -78,14 +81,14 @@ def places(environ: Mapping[str, str]) -> list[Place]:
 
 
 def is_in_memory(folder: str) -> bool:
-    """Whether a folder is in a tmpfs; raises OSError if it is not there."""
+    """Say whether a folder is in a tmpfs; raises OSError if it does not exist."""
     device = os.stat(folder).st_dev
     name = f"{os.major(device)}:{os.minor(device)}"
     return any(mount.device == name and mount.kind == "tmpfs" for mount in read_mounts("self"))
 
 
 class RamDiskReader:
-    """Measures one folder of at most `size` bytes, which nothing but its files' owners enforces."""
+    """Measures one folder of at most `size` bytes; nothing enforces that size."""
 
     def __init__(self, folder: str, size: int) -> None:
         self.notes = Notes()
@@ -95,7 +98,7 @@ class RamDiskReader:
         self._rest = 0
 
     def read(self) -> RamDisk | None:
-        """What it holds now; None if it is gone."""
+        """Return what it holds now; None if it is gone."""
         self._rest -= 1
         try:
             info = os.statvfs(self._folder)
@@ -156,7 +159,7 @@ class _Held(NamedTuple):
 
 
 def _held(folder: str) -> _Held:
-    """Bytes and number of all files below a folder, up to MAX_ENTRIES and one. Raises OSError if it is gone."""
+    """Return bytes and number of all files below a folder, up to MAX_ENTRIES and one. Raises OSError if it is gone."""
     total = entries = 0
     linked: set[int] = set()
     todo = [folder]
@@ -174,7 +177,8 @@ def _held(folder: str) -> _Held:
 
 
 def _entries(folder: str, top: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
-    """What a folder holds; what vanishes meanwhile is left out. Raises OSError if the top folder is gone."""
+    """Return the contents of a folder; what vanishes meanwhile is left out. Raises OSError if the top folder is
+    gone."""
     try:
         entries = os.scandir(folder)
     except OSError:

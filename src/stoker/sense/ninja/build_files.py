@@ -1,6 +1,6 @@
 """Where a ninja build keeps its manifest and its log.
 
-Unaware of what is in them, but for a `builddir` at the top of the manifest.
+Unaware of their contents, except for a `builddir` at the top of the manifest.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ _VARIABLE = re.compile(rb"\$(?:\{([\w.-]+)\}|([\w-]+)|([$ :]))")
 
 
 def log_path(directory: str, manifest: str = "build.ninja", root: str = "") -> str:
-    """The .ninja_log of the ninja that runs in `directory`: there, or in the manifest's `builddir`; below `root`."""
+    """Return the .ninja_log of the ninja that runs in `directory`: there, or in the manifest's `builddir`; below
+    `root`."""
     return root + os.path.join(directory, build_directory(directory, manifest, root), ".ninja_log")
 
 
 def is_manifest(output: str, manifest: str) -> bool:
-    """Whether the job that made `output` renewed the manifest: then ninja begins anew, its counts and its clock too."""
+    """Say whether the job that made `output` regenerated the manifest: then ninja's counts and its clock restart."""
     return os.path.normpath(output) == os.path.normpath(manifest)
 
 
 def build_directory(directory: str, manifest: str = "build.ninja", root: str = "") -> str:
-    """The manifest's top-level `builddir`, relative to `directory` as it is written there; "" when there is none."""
+    """Return the manifest's top-level `builddir`, relative to `directory` as it is written there; "" if there is
+    none."""
     try:
         with open(root + os.path.join(directory, manifest), "rb") as file:
             head = file.read(MAX_MANIFEST_HEAD)

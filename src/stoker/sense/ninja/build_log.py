@@ -1,4 +1,4 @@
-"""Follow a .ninja_log: what has been built, how long it took, and which of it belongs to the run at hand.
+"""Follows a .ninja_log: what has been built, how long it took, and which of it belongs to the current run.
 
 Reads versions 5, 6 and 7 (ninja 1.5 to 1.13 and later: they differ in hash and in the mtime column). Unaware of
 processes and of the graph.
@@ -23,11 +23,11 @@ MAX_HISTORY = 50_000
 """Outputs whose earlier durations are kept; at about 200 bytes each this bounds memory to 10 MiB."""
 
 MAX_LINE = 256 * 1024
-"""Longest line believed to be one: ninja itself gives up on a line of 256 KiB (build_log.cc)."""
+"""Longest plausible line: ninja itself gives up on a line of 256 KiB (build_log.cc)."""
 
 CLOCK_SLACK = 0.3
-"""Seconds by which a file system's clock and a process's start may differ: both tick in hundredths. Where a file
-server's clock is further off, only what ninja finished before it was found goes uncounted."""
+"""Seconds by which a file system's clock and a process's start may differ: both tick in hundredths. If a file server's
+clock is further off, only what ninja finished before it was found is not counted."""
 
 VERSIONS = (5, 6, 7)
 
@@ -35,10 +35,10 @@ EdgeKey = tuple[int, int, str, int]
 
 
 class Entry(NamedTuple):
-    """One edge that ninja finished, by its first output. `mtime` is in nanoseconds, or 0 where ninja kept none.
+    """One edge that ninja finished, by its first output. `mtime` is in nanoseconds, or 0 if ninja kept none.
 
-    `start_ms` and `end_ms` count from the start of the ninja that wrote it. `offset_after` is the place in the file
-    behind this record, for `NinjaLog.resume`.
+    `start_ms` and `end_ms` count from the start of the ninja that wrote it. `offset_after` is the position in the file
+    after this record, for `NinjaLog.resume`.
     """
 
     start_ms: int
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
     @property
     def edge(self) -> EdgeKey:
-        """Equal for the several outputs of one edge, which share command, start, end and time.
+        """The same for the several outputs of one edge, which share command, start, end and time.
 
         Two edges may share the first three. Samurai keeps no start and end, and a time for each output.
         """
@@ -64,14 +64,14 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FirstRead:
-    """What a log held when it was met: seconds of each output in earlier runs, and this run's entries."""
+    """The contents of a log when it was found: seconds of each output in earlier runs, and this run's entries."""
 
     history: Mapping[str, float] = field(default_factory=dict)
     this_run: tuple[Entry, ...] = ()
 
 
 class NinjaLog:
-    """A log that grows while it is read; every edge is handed out once."""
+    """A log that grows while it is read; every edge is returned once."""
 
     def __init__(self, path: Path, *, hold: bool = False) -> None:
         """`hold` its folder, until it is closed: a container takes its files with it, and ninja writes at its end."""
@@ -95,7 +95,7 @@ class NinjaLog:
         return self._kept is None and not os.path.isdir(self.path.parent)
 
     def close(self) -> None:
-        """Let go of the file; the next read opens it again, unless its folder was held, which is let go of too."""
+        """Close the file; the next read opens it again, unless its folder was held, which is closed too."""
         self._let_go()
         if self._folder is not None:
             os.close(self._folder)
@@ -107,10 +107,10 @@ class NinjaLog:
             self._kept = None
 
     def first_read(self, ninja_start: float, now: float, manifest: str = "build.ninja") -> FirstRead:
-        """Read all there is, and separate this run's entries from those of earlier runs.
+        """Read everything, and separate this run's entries from those of earlier runs.
 
         `ninja_start` and `now` are Unix seconds. This run's entries are at the end of the file; going backwards they
-        end where an entry is too old, or where the milliseconds jump although the manifest was not just rebuilt.
+        end at an entry that is too old, or where the milliseconds jump although the manifest was not just regenerated.
         """
         self._run_start, self._manifest = ninja_start, manifest
         self.offset, self._identity, self._last_edge = 0, None, None
@@ -120,7 +120,7 @@ class NinjaLog:
         return FirstRead(run.history, tuple(run.entries))
 
     def holds(self, output: str, now: float) -> bool:
-        """Whether ninja has recorded this in its run, whatever was handed out and to whom: all of it is read anew."""
+        """Say whether ninja has recorded this in its run, whatever was returned before: reads all of it again."""
         with contextlib.closing(NinjaLog(self.path)) as log:
             run = log.first_read(self._run_start or 0.0, now, self._manifest).this_run
         return any(entry.output == output for entry in run)
@@ -130,13 +130,13 @@ class NinjaLog:
         self._run_start, self._manifest = ninja_start, manifest
 
     def resume(self, offset: int) -> None:
-        """Go on behind byte `offset`, where an engine before this one stopped. A shorter file is read anew."""
+        """Continue after byte `offset`, where an earlier engine stopped. A shorter file is read from the start."""
         size = self._stat_size()
         self.offset = offset if 0 <= offset <= size else 0
         self._last_edge = self._edge_before(self.offset)
 
     def read_new(self) -> list[Entry]:
-        """The edges recorded since the last call; empty when there is no news, or no file."""
+        """Return the edges recorded since the last call; empty if there is no news, or no file."""
         try:
             info = self.path.stat()
         except FileNotFoundError:
@@ -153,7 +153,7 @@ class NinjaLog:
         return list(self._read())
 
     def _read_replaced(self, mtime: float) -> list[Entry]:
-        """Ninja rewrote its log (it does so when it opens one with many stale lines): only this run's part is news."""
+        """Ninja rewrote its log (it does so when it opens one with many stale lines): only this run's part is new."""
         last = self._last_edge
         if self._run_start is None:
             self.offset = 0
@@ -163,7 +163,7 @@ class NinjaLog:
         return entries[known + 1 :]
 
     def _edge_before(self, offset: int) -> EdgeKey | None:
-        """The edge just before `offset`: its other outputs may follow, and they are no news."""
+        """Return the edge just before `offset`: its other outputs may follow, and they are not new."""
         start = max(0, offset - MAX_LINE)
         try:
             with self.path.open("rb") as file:
@@ -183,7 +183,7 @@ class NinjaLog:
         return info.st_size
 
     def _read(self) -> Iterator[Entry]:
-        """Whole lines from the offset on; a last line without its newline waits for the rest."""
+        """Yield whole lines from the offset on; a last line without its newline waits for the rest."""
         file = self._open()
         if file is None:
             return
@@ -204,7 +204,7 @@ class NinjaLog:
                     rest = b""
 
     def _open(self) -> BinaryIO | None:
-        """The log; once it is deleted, what it was: pip deletes its build folder as soon as ninja has ended."""
+        """Return the log; once it is deleted, its old file: pip deletes its build folder as soon as ninja has ended."""
         try:
             file = self.path.open("rb")
         except FileNotFoundError:
@@ -236,7 +236,7 @@ class NinjaLog:
 
 
 def parse_entry(line: bytes, offset_after: int) -> Entry | None:
-    """One line of a log; None if it is not of the form start, end, mtime, output, hash."""
+    """Parse one line of a log; None if it is not of the form start, end, mtime, output, hash."""
     try:
         start, end, mtime, output, command_hash = line.rstrip(b"\r").split(b"\t")
         return Entry(int(start), int(end), int(mtime), os.fsdecode(output), command_hash.decode(), offset_after)
@@ -267,7 +267,7 @@ class _LastRun:
         self._sure = self._sure or entry.mtime > 0
 
     def _follows(self, entry: Entry) -> bool:
-        """Whether it may stand behind what is surely of this run, although what it made is older.
+        """Say whether it may follow entries that certainly belong to this run, although its output is older.
 
         Ninja before 1.12 keeps the time of the output, which a `restat` rule or a copy may leave in the past.
         """
@@ -275,9 +275,9 @@ class _LastRun:
         return in_order and entry.end_ms <= self._latest_end
 
     def _may_be_this_run(self, entry: Entry) -> bool:
-        """Ninja 1.11 and later record when the command began, and so when that ninja did; 1.10 records 0.
+        """Ninja 1.11 and later record when the command started, which reveals when that ninja did; 1.10 records 0.
 
-        Only there the end is held against the time, which an engine that was stopped for a while has wrong.
+        Only there the end is compared with the time, which is wrong for an engine that was stopped for a while.
         """
         if entry.mtime > 0:
             return entry.mtime / 1e9 - entry.start_ms / 1000 >= self._earliest_start

@@ -1,4 +1,4 @@
-"""Follow the build's output log and pick out what ninja and make say about progress and failures.
+"""Follows the build's output log and extracts what ninja and make print about progress and failures.
 
 Unaware of who wrote the log and of screens; excerpts are raw bytes. Lines may be huge or binary, end in CRLF, carry
 colour, or be indented (pip indents the inner build's output when it shows it after a failure).
@@ -15,24 +15,24 @@ from pathlib import Path
 from stoker.sense.proc.procfs import read_from
 
 MAX_PER_READ = 2 * 1024 * 1024
-"""Bytes looked at in one call, so that a chatty build cannot hold up a tick: 10 ms of work, 80 ms if every line is a
-status line."""
+"""Bytes read in one call, so that a chatty build cannot hold up a tick: 10 ms of work, 80 ms if every line is a status
+line."""
 
 MAX_LINE = 64 * 1024
-"""A longer line is looked at in pieces; its later pieces are never taken for the start of a line."""
+"""A longer line is read in pieces; its later pieces never count as the start of a line."""
 
 EXCERPT_LINES = 40
 EXCERPT_LINE = 2000
 """Lines of a failure that are kept, and bytes of each."""
 
 BEFORE = 8000
-"""Bytes before an error of make that are looked at for its reason."""
+"""Bytes before an error of make that are searched for its reason."""
 
 MAX_STEP_BACK = 20
 """Percent by which CMake's percentage may fall within one make: parallel recipes announce themselves out of order."""
 
 MAX_FAILURES = 100
-"""Failures reported of one log; a broken compiler with `-k 0` would give thousands."""
+"""Failures reported from one log; a broken compiler with `-k 0` would give thousands."""
 
 _SGR = rb"(?:\x1b\[[0-9;]*m)*"
 _MARKER = re.compile(
@@ -60,7 +60,7 @@ _SIGNALLED = {
     b"Segmentation fault": 139,
     b"Terminated": 143,
 }
-"""What make says of a command that a signal ended (strsignal(3)), as a shell's exit status: 128 + signal."""
+"""What make prints for a command that a signal ended (strsignal(3)), as a shell's exit status: 128 + signal."""
 
 _CODE = re.compile(rb"\[code=(\d{1,3})\] ")
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
@@ -79,7 +79,7 @@ class StatusLine:
 class PercentLine:
     """CMake's `[ 45%]` under make, at byte `offset`: printed when a recipe starts, or when a target is complete.
 
-    `each` is by how many percent a recipe has taken it on so far, on average; 0 while that is not known.
+    `each` is by how many percent a recipe has advanced it so far, on average; 0 while that is unknown.
     """
 
     offset: int
@@ -89,9 +89,9 @@ class PercentLine:
 
 @dataclass(frozen=True, slots=True)
 class ReportedFailure:
-    """A step that failed, by the scheduler's own words.
+    """A step that failed, as the scheduler reports it.
 
-    `command` is empty where make does not print it. `exit_code` is None where it is not printed (ninja before 1.13).
+    `command` is empty if make does not print it. `exit_code` is None if it is not printed (ninja before 1.13).
     `excerpt` holds the first lines of its output (for make: the last ones before), raw and without line ends.
     `log_start` and `log_end` are bytes of the log, the whole block.
     """
@@ -133,7 +133,7 @@ class _Block:
 
 
 class _Recipes:
-    """By how much the recipes that CMake's makefiles announce take their percentage on."""
+    """By how much the recipes that CMake's makefiles announce advance their percentage."""
 
     def __init__(self) -> None:
         self._percent: int | None = None
@@ -141,7 +141,8 @@ class _Recipes:
         self._gained = 0
 
     def each(self, percent: int, *, announces: bool) -> float:
-        """The mean over all recipes announced so far, with another line. A lower percentage is of another make."""
+        """Return the mean over all recipes announced so far, with another line. A lower percentage is from another
+        make."""
         before, self._percent = self._percent, percent
         if before is not None and percent < before - MAX_STEP_BACK:
             self._recipes = self._gained = before = 0
@@ -169,11 +170,11 @@ class BuildOutput:
 
     @property
     def settled(self) -> int:
-        """Up to where everything has been reported: whoever goes on with this log may begin there."""
+        """The byte up to which everything has been reported: a successor may start there."""
         return self._block.start if self._block is not None else self.offset - len(self._carry)
 
     def skip_to(self, offset: int) -> None:
-        """Leave out what comes before that byte."""
+        """Skip what comes before that byte."""
         self.offset, self._carry, self._block, self._before = offset, b"", None, b""
         self._inside_line = self._is_inside_line()
 
@@ -181,10 +182,10 @@ class BuildOutput:
         return self.offset > 0 and read_from(str(self.path), self.offset - 1, 1) not in (b"", b"\n")
 
     def read_new(self) -> list[Found]:
-        """What the next bytes say, in order; of each kind of progress only the last.
+        """Return the contents of the next bytes, in order; of each kind of progress only the last.
 
-        A failure comes once its block has ended: by another line of the scheduler, or because nothing more came
-        since the last call (a scheduler prints a step's output in one piece).
+        A failure comes once its block has ended: by another line of the scheduler, or because nothing more came since
+        the last call (a scheduler prints a step's output in one piece).
         """
         data = read_from(str(self.path), self.offset, MAX_PER_READ)
         if not data:
@@ -203,7 +204,7 @@ class BuildOutput:
         return _last_progress(found)
 
     def finish(self) -> list[Found]:
-        """What is left when nothing more will be written: a last line without its end, an open failure."""
+        """Return what is left when nothing more will be written: a last line without its end, an open failure."""
         found = self.read_new()
         rest, self._carry = self._carry, b""
         found += self._scan(rest, self.offset - len(rest))
@@ -253,7 +254,7 @@ class BuildOutput:
             yield block.step()
 
     def _make_error(self, match: re.Match[bytes], text: bytes, base: int) -> Iterator[ReportedFailure]:
-        """Each make around a failed one says `Error 2` for it again: only the innermost is the failure."""
+        """Each make around a failed one prints `Error 2` for it again: only the innermost is the failure."""
         error = _MAKE_ERROR.match(match["make"])
         if error is None or b"(ignored)" in match["make"]:
             return
@@ -281,6 +282,6 @@ def _plain(line: bytes, indent: bytes) -> bytes:
 
 
 def _last_progress(found: list[Found]) -> list[Found]:
-    """Failures all stay; of the rest the last of each kind is news enough."""
+    """Keep all failures; of everything else only the last of each kind."""
     last = {type(f): f for f in found}
     return [f for f in found if isinstance(f, ReportedFailure) or f is last[type(f)]]

@@ -1,4 +1,4 @@
-"""Puts the tasks of a graph into groups, so that a forecast need not go through each of 10,000 compiles.
+"""Groups the tasks of a graph, so that a forecast need not go through each of 10,000 compiles.
 
 Pure: tasks in, groups out. Unaware of ninja and of durations.
 """
@@ -32,8 +32,8 @@ class Groups:
 def grouped(tasks: Sequence[Task]) -> Groups:
     """Tasks that wait for the same and are waited for by the same share a group: the objects of one library.
 
-    Where that leaves more than MAX_GROUPS, those share one that only stand alike: at the same depth, between groups
-    that stand alike. Raises GraphError if even that is too many.
+    If that leaves more than MAX_GROUPS, tasks share one that are only in a similar position: at the same depth, between
+    groups in similar positions. Raises GraphError if even that is too many.
     """
     dependents = _dependents(tasks)
     keys: list[Hashable] = [
@@ -63,7 +63,7 @@ def _dependents(tasks: Sequence[Task]) -> list[frozenset[int]]:
 
 
 def _standing_alike(tasks: Sequence[Task], dependents: Sequence[frozenset[int]]) -> list[Hashable]:
-    """Refine by depth and by the neighbours' groups, again and again, while there are few enough groups."""
+    """Refine by depth and by the neighbours' groups, repeatedly, while there are few enough groups."""
     now = _numbered([(task.depth, bool(task.outputs)) for task in tasks])
     if max(now, default=0) >= MAX_GROUPS:
         raise GraphError(f"it is more than {MAX_GROUPS} edges deep")

@@ -1,4 +1,4 @@
-"""Reads what `ninja -t graph` prints (graphviz, the same in 1.10 to 1.13) and keeps which planned edge waits for which.
+"""Parses `ninja -t graph` (graphviz, the same in 1.10 to 1.13) and keeps which planned edge waits for which.
 
 Pure: lines in, numbers out. Unaware of processes, of durations, and of how the result is kept.
 """
@@ -13,7 +13,7 @@ MAX_ARROWS = 4_000_000
 
 
 class GraphError(Exception):
-    """The graph cannot be had; the message says why."""
+    """The graph is not available; the message says why."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class DotGraph:
 class Task:
     """A planned edge with its outputs; or, without any, a joint: through it several edges wait for several others.
 
-    `deps` are numbers of earlier tasks. `depth` is how many tasks lie on the longest way to this one.
+    `deps` are numbers of earlier tasks. `depth` is how many tasks lie on the longest path to this one.
     """
 
     outputs: Sequence[str]
@@ -45,10 +45,10 @@ class Task:
 
 
 def read_dot(lines: Iterable[str]) -> DotGraph:
-    """The output of `ninja -t graph`. Raises GraphError if it is too large.
+    """Parse the output of `ninja -t graph`. Raises GraphError if it is too large.
 
-    An edge is a node of its own (`"0xE" [label="rule", shape=ellipse]`) with arrows from its inputs and to its
-    outputs, or, with one of each, a labelled arrow. Labels are not escaped, so only a line's beginning and end count.
+    An edge is a node of its own (`"0xE" [label="rule", shape=ellipse]`) with arrows from its inputs and to its outputs,
+    or, with one of each, a labelled arrow. Labels are not escaped, so only a line's beginning and end count.
     """
     numbers: dict[str, int] = {}
     names: dict[int, str] = {}
@@ -83,10 +83,10 @@ def _add_arrow(edges: dict[int, Edge], numbers: dict[str, int], start: int, rest
 
 
 def tasks_of(graph: DotGraph, planned: Iterable[str]) -> list[Task]:
-    """The planned edges (each named by an output), and what joins them, each behind all that it waits for.
+    """Return the planned edges (each named by an output), and the joints, each after everything that it waits for.
 
-    Edges that are not planned (phony ones, and those that are up to date although something before them is not)
-    pass on what they wait for. A planned edge of which the graph does not know waits for nothing.
+    Edges that are not planned (phony ones, and those that are up to date although something before them is not) pass on
+    what they wait for. A planned edge that is not in the graph waits for nothing.
     """
     wanted = set(planned)
     reduction = _Reduction(graph, wanted)
@@ -110,7 +110,7 @@ class _Reduction:
             passes_on[edge] = self._reduced(edge, frozenset().union(*before))
 
     def _in_order(self) -> Iterator[int]:
-        """Every edge once, behind those before it. Without recursion: graphs are thousands of edges deep."""
+        """Yield every edge once, after its predecessors. Without recursion: graphs are thousands of edges deep."""
         entered: set[int] = set()
         left: set[int] = set()
         for root in range(len(self._graph.edges)):
@@ -131,7 +131,8 @@ class _Reduction:
         return (producer[file] for file in self._graph.edges[edge].inputs if file in producer)
 
     def _reduced(self, edge: int, waits_for: frozenset[int]) -> frozenset[int]:
-        """What those that wait for `edge` have to wait for, once it is a task, a joint, or nothing of its own."""
+        """Return what those that wait for `edge` have to wait for, once it is a task, a joint, or nothing of its
+        own."""
         waits_for = self._sets.setdefault(waits_for, waits_for)
         names = [self._graph.names.get(file, "") for file in self._graph.edges[edge].outputs]
         if not self._wanted.isdisjoint(names):

@@ -1,7 +1,7 @@
-"""Takes a short-lived process into a container, with no more rights there than the container's own processes have.
+"""Moves a short-lived process into a container, with no more rights there than the container's own processes have.
 
-For a dry run: the container's ninja is a foreign program. What it is started with here is the container's limits of
-rights, a scratch folder in memory that nobody else sees, and no file of the host's. Unaware of plans.
+For a dry run: the container's ninja is a foreign program. It is started with the container's limits of rights, a
+scratch folder in memory that nobody else sees, and no file of the host's. Unaware of plans.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SET_DUMPABLE, CAPBSET_DROP, SET_NO_NEW_PRIVS = 4, 24, 38
 LAST_CAPABILITY = 63
 
 PLACES = ("/sys", "/mnt", "/media", "/srv")
-"""Where the scratch folder may be mounted, for us alone: folders that containers have and builds do not look into."""
+"""Where the scratch folder may be mounted, for us alone: folders that containers have and builds do not use."""
 
 SCRATCH_SIZE = "1g"
 
@@ -35,7 +35,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class _Rights(NamedTuple):
-    """What a process may do (proc_pid_status(5)), by the numbers of the user namespace in which that was read."""
+    """What a process may do (proc_pid_status(5)), in the numbers of the user namespace in which that was read."""
 
     user: int
     group: int
@@ -44,13 +44,14 @@ class _Rights(NamedTuple):
 
 
 def enter(pid: int) -> Path:
-    """Go where process `pid` is: its files, users and processes, its rights. Return a scratch folder of our own there.
+    """Enter the container of process `pid`: its files, users, processes and rights. Return a private scratch folder
+    there.
 
-    A child process goes on behind this call, and its parent ends as it does. No other process there can look at it.
+    A child process continues after this call, and its parent ends as it does. No other process there can look at it.
     Raises OSError.
     """
     _call("prctl", SET_DUMPABLE, 0, 0, 0, 0)
-    # Descriptors first: behind the first of these steps the others could not be found.
+    # Descriptors first: after the first of these steps the others could not be found.
     root = os.open(f"/proc/{pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     kinds = [(kind, flag) for kind, flag in (("pid", NEWPID), ("mnt", NEWNS)) if not _shares(pid, kind)]
     spaces = [(os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC), flag) for kind, flag in kinds]
@@ -70,7 +71,7 @@ def enter(pid: int) -> Path:
 
 
 def _call(name: str, *arguments: object) -> None:
-    """Call a function of the C library that says -1 when it fails. Raises OSError."""
+    """Call a function of the C library that returns -1 when it fails. Raises OSError."""
     if getattr(_LIBC, name)(*arguments) == -1:
         number = ctypes.get_errno()
         raise OSError(number, f"cannot enter the container ({name}: {os.strerror(number)})")
@@ -111,7 +112,7 @@ def _take(rights: _Rights) -> None:
     """What is executed from now on has this user, these groups and at most these capabilities."""
     for capability in range(LAST_CAPABILITY + 1):
         if not rights.bounding >> capability & 1:
-            with contextlib.suppress(OSError):  # of those that this kernel knows not
+            with contextlib.suppress(OSError):  # for capabilities unknown to this kernel
                 _call("prctl", CAPBSET_DROP, capability, 0, 0, 0)
     _call("prctl", SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     with contextlib.suppress(PermissionError):  # a user namespace may forbid it: then its groups are ours

@@ -1,4 +1,4 @@
-"""What a ninja run has to do, as a dry run has found out. Unaware of how that is made: `ninja_plan` does it."""
+"""What a ninja run has to do, according to a dry run. Unaware of how that is made: `ninja_plan` does it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class PlanSummary:
 
     `total` counts this run's edges: `finished` before the plan was made, and `planned` after. With restat rules it is
     an upper bound. `tools` counts them by kind. `stamp` shows whether the manifest is still the one that was read.
-    `renewing` are outputs of the edges by which ninja renews the manifest before all others; it counts them apart, and
-    they are in none of these figures.
+    `renewing` are outputs of the edges by which ninja regenerates the manifest before all others; it counts them
+    separately, and they are in none of these figures.
     """
 
     total: int | None
@@ -56,7 +56,7 @@ class Plan:
 
     @classmethod
     def load(cls, path: Path) -> Plan | None:
-        """The plan that was written to `path` (and its table beside it), None if it is not there or is damaged."""
+        """Return the plan at `path` (and its table next to it); None if it does not exist or is damaged."""
         try:
             summary = _summary(json.loads(path.read_bytes()))
             with table_path(path).open("rb") as file:
@@ -75,24 +75,24 @@ class Plan:
         return self.summary.total
 
     def output_of(self, argv: Sequence[str]) -> tuple[str, Tool] | None:
-        """The output and tool of a running job, None for a command that is not in the plan.
+        """Return the output and tool of a running job, None for a command that is not in the plan.
 
-        The output is empty where several edges have this very command: it does not show which of them the job is.
+        The output is empty if several edges have this very command: it does not show which of them the job is.
         """
         return self._find(key_of_argv(argv)) if argv else None
 
     def tool_of(self, output: str) -> Tool | None:
-        """The tool that makes this file, None if no edge of the plan does."""
+        """Return the tool that makes this file, None if no edge of the plan does."""
         edge = self.graph.find(output) if self.graph is not None else None
         return None if self.graph is None or edge is None else self.graph.tools[edge]
 
     def is_edge(self, output: str) -> bool:
-        """Whether an edge of the plan has this name: then ninja records it by that."""
+        """Say whether an edge of the plan has this name: then ninja records it by that."""
         edge = self.graph.find(output) if self.graph is not None else None
         return self.graph is not None and edge is not None and self.graph.output(edge) == output
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         if self.graph is not None:
             self.graph.close()
         if self._table is not None:
@@ -115,12 +115,12 @@ class Plan:
 
 
 def key_of_command(command: str) -> bytes:
-    """The key of a command as the manifest has it: what `sh -c` is given."""
+    """Return the key of a command as it is in the manifest: what `sh -c` is given."""
     return _key(command)
 
 
 def key_of_argv(argv: Sequence[str]) -> bytes:
-    """The key of a process: of its shell text, or of its arguments once the shell has become the command."""
+    """Return the key of a process: of its shell text, or of its arguments once the shell has become the command."""
     text = shell_text(argv)
     return _key(text if text is not None else "\0".join(argv))
 
@@ -162,7 +162,7 @@ def write_table(file: IO[bytes], rows: Iterable[TableRow]) -> None:
 
 
 def manifest_stamp(directory: str, manifest: str, root: str = "") -> str:
-    """Changes when the manifest is written anew, as CMake does in mid-build: then a plan is out of date."""
+    """Changes when the manifest is regenerated, as CMake does during a build: then a plan is out of date."""
     try:
         info = os.stat(root + os.path.join(directory, manifest))
     except OSError:

@@ -34,9 +34,9 @@ _TOOLS: tuple[Tool, ...] = get_args(Tool)
 class PlannedEdge:
     """An edge still to run: its outputs (the first is its name), its tool, its group.
 
-    `seconds` is what it took in an earlier run by ninja's log, UNKNOWN where that does not say. `command` is the
+    `seconds` is what it took in an earlier run by ninja's log, UNKNOWN if that does not have it. `command` is the
     number of a command line like its own: of another object of the same library, perhaps. `size` is that of the source
-    which it compiles, in bytes, 0 where there is none.
+    which it compiles, in bytes, 0 if there is none.
     """
 
     outputs: Sequence[str]
@@ -80,7 +80,7 @@ class PlanGraph:
 
     @classmethod
     def load(cls, path: Path) -> PlanGraph | None:
-        """The graph in this file, None if there is none or it is damaged."""
+        """Return the graph in this file, None if there is none or it is damaged."""
         try:
             with path.open("rb") as file:
                 data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -116,7 +116,7 @@ class PlanGraph:
         return self.deps if self.exact and sum(map(len, self.deps)) <= MAX_RECORDED_DEPS else ()
 
     def close(self) -> None:
-        """Let go of the file: names and searches are over, numbers stay."""
+        """Close the file: names and lookups end, numbers stay."""
         if self._data is not None:
             self._data.close()
             self._data = None

@@ -41,7 +41,7 @@ from stoker.sense.ninja.plan_graph import UNKNOWN, PlannedEdge, write_graph
 from stoker.sense.ninja.shadow_manifest import ShadowError, ShadowManifest
 
 MAX_EDGES = 1_000_000
-"""Edges after which a plan is given up; Android's whole tree has about that many."""
+"""Edges beyond which a plan is abandoned; Android's whole tree has about that many."""
 
 MAX_KINDS, MAX_KINDS_SIZE = 1_000, 4 * 1024 * 1024
 """Command lines kept to show what kinds there are, and characters of them all; PyTorch has some 300 kinds."""
@@ -65,16 +65,16 @@ class _Commands(NamedTuple):
     ended: Container[bytes]
 
     def take_output(self, command: str) -> str | None:
-        """The output of the next edge with this command that has not ended."""
+        """Return the output of the next edge with this command that has not ended."""
         outputs = self.outputs.get(key_of_command(command))
         return outputs.pop() if outputs else None
 
     def has_ended(self, command: str) -> bool:
-        """Whether an edge with this command has ended in this run."""
+        """Say whether an edge with this command has ended in this run."""
         return key_of_command(command) in self.ended
 
     def is_shared(self, command: str) -> bool:
-        """Whether several edges have this command, though perhaps only one of them is still to run."""
+        """Say whether several edges have this command, though perhaps only one of them is still to run."""
         return key_of_command(command) in self.shared
 
 
@@ -134,12 +134,12 @@ class OutOfTimeError(PlanError):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the plan; the exit status is 0 also when the plan only holds a note why there is no total."""
+    """Make the plan; the exit status is 0 also if the plan only holds a note why there is no total."""
     spec_path, out_path = map(Path, arguments)
     spec = json.loads(spec_path.read_bytes())
     os.nice(19)
     signal.signal(signal.SIGALRM, _out_of_time)
-    # They are open before a container is entered, from where they could not be reached.
+    # They are opened before a container is entered, from where they could not be reached.
     with table_path(out_path).open("wb") as table, graph_path(out_path).open("wb") as graph, out_path.open("w") as out:
         plan = _made(spec)
         if plan.edges:
@@ -156,7 +156,7 @@ def _made(spec: dict[str, Any]) -> _Plan:
     try:
         if spec["inside"]:
             spec["work"] = enter(spec["inside"])
-            os.environ.clear()  # what else stands there is no business of a container's ninja
+            os.environ.clear()  # what else is there does not concern a container's ninja
         signal.alarm(max(1, int(spec["timeout"])))
         stamp = manifest_stamp(spec["directory"], spec["manifest"])
         return _plan(spec, stamp)
@@ -190,7 +190,7 @@ def _plan(spec: Mapping[str, object], stamp: str) -> _Plan:
         work_done = classify_text(command)
         known = commands.take_output(command)
         if known is None and commands.has_ended(command):
-            continue  # It makes no file, as CMake's custom targets, and seems to be still to run once it has.
+            continue  # It makes no file, like CMake's custom targets, and seems to be still to run once it has.
         output = known or work_done.output or ""
         rows += _rows(command, "" if commands.is_shared(command) else output, work_done.tool)
         if output in before:
@@ -216,7 +216,7 @@ def _before_manifest(graph: list[str], directory: Path) -> frozenset[str]:
 
 
 def _counted(log: FirstRead, manifest: str, renewing: Container[str]) -> frozenset[str]:
-    """What ninja counts as finished by now: it begins anew once it has renewed its manifest."""
+    """Return what ninja counts as finished by now: it restarts its count once it has regenerated its manifest."""
     counted: set[str] = set()
     for entry in log.this_run:
         if is_manifest(entry.output, manifest):
@@ -236,7 +236,7 @@ def _source_size(command: str, directory: Path) -> int:
 
 
 def _write_graph(plan: _Plan, directory: Path, file: IO[bytes]) -> str:
-    """Write which edge waits for which; a note if that cannot be had. The plan is good without it."""
+    """Write which edge waits for which; a note if that is not available. The plan is valid without it."""
     by_output = {edge.output: edge for edge in plan.edges if edge.output}
     try:
         tasks = tasks_of(read_dot(_lines(list(plan.graph_command), directory)), by_output)
@@ -254,7 +254,7 @@ def _write_graph(plan: _Plan, directory: Path, file: IO[bytes]) -> str:
 
 
 def _rows(command: str, output: str, tool: Tool) -> Iterator[TableRow]:
-    """Under both faces of the job's process: `sh -c COMMAND`, and what the shell becomes."""
+    """Both forms of the job's process: `sh -c COMMAND`, and what the shell becomes."""
     yield key_of_command(command), output, tool
     argv = last_argv(command)
     if argv:
@@ -262,7 +262,7 @@ def _rows(command: str, output: str, tool: Tool) -> Iterator[TableRow]:
 
 
 def _copied_log(live: str, work: Path, started: float, manifest: str) -> FirstRead:
-    """Copies of the two logs. First the one that ninja writes first: then the second knows all that the first does."""
+    """Copy the two logs. First the one that ninja writes first: then the second includes all that the first does."""
     for name in (".ninja_log", ".ninja_deps"):
         source = os.path.join(os.path.dirname(live), name)
         if os.path.exists(source):
@@ -319,7 +319,7 @@ def _dry_run(command: list[str], directory: Path) -> Iterator[str]:
 
 
 def _lines(command: list[str], directory: Path) -> Iterator[str]:
-    """What ninja prints, line by line. Raises PlanError with ninja's own complaint if it fails."""
+    """Yield what ninja prints, line by line. Raises PlanError with ninja's own message if it fails."""
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "CLICOLOR_FORCE")}
     environment["NINJA_STATUS"] = _MARK
     with subprocess.Popen(

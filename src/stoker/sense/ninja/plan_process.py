@@ -1,4 +1,4 @@
-"""Has a plan made, by `ninja_plan` in a process of its own, so that this one stays small. Unaware of the graph."""
+"""Runs `ninja_plan` in a separate process to make a plan, so that this one stays small. Unaware of the graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from stoker.sense.ninja.plan import Plan, graph_path, table_path
 
 PLAN_TIMEOUT = 240
-"""Seconds for a plan. PyTorch's takes a few, 100,000 edges some 20 of CPU: at the lowest priority beside compilers on
+"""Seconds for a plan. PyTorch's takes a few, 100,000 edges some 20 of CPU: at the lowest priority next to compilers on
 every core, that is several times as long."""
 
 
@@ -37,12 +37,12 @@ class PlanRequest:
 async def make_plan(request: PlanRequest, path: Path, limit: float = PLAN_TIMEOUT) -> tuple[Plan | None, str]:
     """Make a plan in a process of low priority, write it to `path`, and load it. The text says why there is none.
 
-    `limit` is in seconds. A plan may hold a note of its own (`summary.note`) and no total. Cancelling ends the process.
+    `limit` is in seconds. A plan may have a note of its own (`summary.note`) and no total. Cancelling ends the process.
     """
     spec, work = path.with_name(path.name + ".spec"), path.with_name(path.name + ".work")
     problem = ""
     try:
-        # An earlier plan may still be in use: its files go, and live on in its maps. Written over, they would be cut.
+        # An earlier plan may still be in use: unlink its files, which stay mapped. Overwriting would truncate them.
         for old in (path, table_path(path), graph_path(path)):
             old.unlink(missing_ok=True)
         work.mkdir(mode=0o700)

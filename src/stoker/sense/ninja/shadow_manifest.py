@@ -1,12 +1,12 @@
 """A copy of a ninja manifest with which a dry run touches nothing of the live build.
 
-Unaware of processes. `ninja -n` is not harmless: it writes and deletes response files, reads and deletes the
-depfiles of `deps = gcc` rules, cuts a half-written .ninja_deps short, and stops at a dyndep file that does not
-exist yet (seen with 1.11.1 and 1.13.2). A real ninja beside it would lose dependencies for good. None of these
-paths is part of a command's hash, so pointing them elsewhere changes no decision about what is up to date.
+Unaware of processes. `ninja -n` is not harmless: it writes and deletes response files, reads and deletes the depfiles
+of `deps = gcc` rules, truncates a half-written .ninja_deps, and stops at a dyndep file that does not exist yet (seen
+with 1.11.1 and 1.13.2). A real ninja next to it would lose dependencies for good. None of these paths is part of a
+command's hash, so pointing them elsewhere changes no decision about what is up to date.
 
-Pools go: they order edges, which a dry run does not need, and while an edge of the console pool "runs" ninja keeps
-only the last line of all that it would print, so most of the plan would be missing.
+Pools are removed: they order edges, which a dry run does not need, and while an edge of the console pool "runs" ninja
+keeps only the last line of all that it would print, so most of the plan would be missing.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class ShadowManifest:
         yield from self._bindings(block, keep)
 
     def _bindings(self, block: list[bytes], keep: set[bytes]) -> Iterator[bytes]:
-        """The bindings of one rule or edge. A depfile without `deps` stays: ninja reads it to judge, and lets it be.
+        """Rewrite the bindings of one rule or edge. A depfile without `deps` stays: ninja only reads it.
 
-        One that commands name as `$depfile` stays too, or they would look changed; `-d keepdepfile` protects it.
-        A dyndep file stays that exists: what it says decides what is up to date.
+        One that commands name as `$depfile` stays too, or they would look changed; `-d keepdepfile` protects it. An
+        existing dyndep file stays: its contents decide what is up to date.
         """
         keys = [m[1] if (m := _BINDING.match(line)) else b"" for line in block]
         for key, line in zip(keys, block, strict=True):
@@ -107,7 +107,7 @@ class ShadowManifest:
         return match is not None and (self._directory / os.fsdecode(_ESCAPED.sub(rb"\1", match[1]))).exists()
 
     def _statement(self, line: bytes) -> bytes:
-        """An edge without inputs gets one that exists and orders only: `-t compdb` leaves out those without."""
+        """Give an edge without inputs an existing, order-only one: `-t compdb` leaves out those without."""
         if line.startswith(b"build") and _BUILD_WITHOUT_INPUT.match(line):
             return line.rstrip() + b" || " + _escaped(self._folder / "shadow.ninja")
         include = _INCLUDE.match(line)
@@ -135,6 +135,6 @@ def _logical_lines(data: bytes) -> Iterator[bytes]:
 
 
 def _escaped(path: Path, *, value: bool = False) -> bytes:
-    """A path as ninja reads it: `$` first, then the characters that end a path (not needed in a value)."""
+    """Escape a path for ninja: `$` first, then the characters that end a path (not needed in a value)."""
     text = os.fsencode(path).replace(b"$", b"$$")
     return text if value else text.replace(b" ", b"$ ").replace(b":", b"$:")

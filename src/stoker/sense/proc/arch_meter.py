@@ -1,8 +1,8 @@
-"""How much CPU time the passes of nvcc take for each GPU architecture, from the scans of a job's processes.
+"""The CPU time of nvcc's passes by GPU architecture, from the scans of a job's processes.
 
-cicc and ptxas have the architecture on their command line. What a pass has used is seen as long as it lives; what it
-used after the last look comes from its parent, to which the kernel adds up its children when they end. Costs nothing
-where no such pass runs. Unaware of schedulers and of what is done with the figures.
+cicc and ptxas have the architecture on their command line. A pass's usage is seen as long as it lives; what it used
+after the last scan comes from its parent, whose account the kernel charges with ended children. Costs nothing if no
+such pass runs. Unaware of schedulers and of what is done with the figures.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from stoker.contract.process import Key
 from stoker.sense.proc.processes import CLK_TCK, PROC, Process, read_cmdline
 
 PASSES = frozenset(("cicc", "ptxas", "nvlink"))
-"""The programs that work for one architecture each. What nvcc runs once for all (cudafe++, the host's compiler) is none
-of them, and neither is the preprocessing for each, which gcc does."""
+"""The programs that work for one architecture each. What nvcc runs once for all (cudafe++, the host's compiler) is not
+among them, nor is the preprocessing for each, which gcc does."""
 
 MAX_ARCHS = 40
 """Architectures of one job; nvcc 13 knows some 30."""
@@ -29,7 +29,7 @@ _ARCH = re.compile(r"(?:compute|sm|lto)_(\d{2,3}[af]?)")
 
 
 class _Pass(NamedTuple):
-    """A pass as it was seen last: its architecture, its parent, and the clock ticks that it had used."""
+    """A pass as last seen: its architecture, its parent, and the clock ticks that it had used."""
 
     arch: str
     parent: int
@@ -38,7 +38,7 @@ class _Pass(NamedTuple):
 
 @dataclass(slots=True)
 class _Account:
-    """What is known of one job: who works for which architecture, and the ticks of those that have ended."""
+    """What is known of one job: which process works for which architecture, and the ticks of ended ones."""
 
     passes: dict[Key, _Pass] = field(default_factory=dict)
     parents: dict[int, int] = field(default_factory=dict)
@@ -79,9 +79,9 @@ class ArchMeter:
             self._archs = {key: arch for key, arch in self._archs.items() if key in alive}
 
     def _settle(self, account: _Account, passes: Mapping[Key, _Pass], tree: Iterable[Process], now: float) -> None:
-        """Passes that have ended: what they had used, and what their parents have been given for them since.
+        """Passes that have ended: what they had used, plus what their parents have been charged for them since.
 
-        A pass uses one core, so since the last look no more than the time that has gone by.
+        A pass uses one core, so since the last scan no more than the time that has passed.
         """
         gone = [each for key, each in account.passes.items() if key not in passes]
         if not gone:
@@ -95,7 +95,7 @@ class ArchMeter:
             account.ended[each.arch] = account.ended.get(each.arch, 0) + used
 
     def _arch(self, key: Key, pid: int) -> str:
-        """The architecture of a pass, read once; empty where its command line names none."""
+        """Return the architecture of a pass, read once; empty if its command line names none."""
         if key not in self._archs:
             self._archs[key] = arch_of(read_cmdline(pid, self._proc))
         return self._archs[key]

@@ -1,4 +1,4 @@
-"""Notice new children of some processes within milliseconds, at the price of one small read while nothing is born.
+"""Notices new children of some processes within milliseconds, at the cost of one small read while nothing is born.
 
 Unaware of schedulers and jobs.
 """
@@ -19,13 +19,13 @@ MAX_RANGE = 4096
 class BirthWatch:
     """Children that were born since the last look.
 
-    The kernel lists a process's children where it was built to (CONFIG_PROC_CHILDREN). Elsewhere /proc/loadavg holds
-    the last pid that was given away, and only pids since then are looked at; where that cannot be believed (a
-    container's own /proc), /proc is listed.
+    The kernel lists a process's children if it was built to (CONFIG_PROC_CHILDREN). Otherwise /proc/loadavg has the
+    last pid that was assigned, and only pids since then are examined; if that is not reliable (a container's own
+    /proc), /proc is listed.
     """
 
     def __init__(self, proc_root: Path = PROC, *, by_pid: bool = False) -> None:
-        """`by_pid`: never by the lists of children, of which there is one for each parent: there are many parents."""
+        """`by_pid`: never use the lists of children, of which there is one per parent: there are many parents."""
         self._proc = str(proc_root)
         me = os.getpid()
         self._lists_children = not by_pid and read_once(f"{self._proc}/{me}/task/{me}/children") is not None
@@ -70,7 +70,7 @@ class BirthWatch:
         return int(fields[4]) if len(fields) == 5 and fields[4].isdigit() else None
 
     def _is_process(self, pid: int) -> bool:
-        """Threads take numbers from the same row, and /proc/TID/stat can be read like a process's."""
+        """Threads use the same numbers, and /proc/TID/stat can be read like a process's."""
         if self._lists_children:
             return True
         for line in (read_once(f"{self._proc}/{pid}/status") or b"").splitlines():

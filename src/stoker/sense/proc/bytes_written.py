@@ -1,4 +1,4 @@
-"""Bytes that a tree of processes has given to disks, the processes that have ended included.
+"""Bytes that a tree of processes has written to disks, including ended processes.
 
 Unaware of builds, and of which disk it was. The kernel adds what an ended process has written to its parent's figure
 when the parent waits for it (proc_pid_io(5)), so a root that adopts orphans, as the supervisor does, has the whole of
@@ -40,10 +40,10 @@ class WrittenReader:
         self._most = Io()
 
     def read(self, pids: Iterable[int]) -> int:
-        """Bytes on disk or on their way there, given the root's descendants, parents before their children.
+        """Return bytes on disk or on their way there, given the root's descendants, parents before their children.
 
-        In that order a process that ends meanwhile is missed until the next time, and none is counted twice. So of
-        all readings the largest is right.
+        In that order a process that ends meanwhile is missed until the next time, and none is counted twice. So of all
+        readings the largest is right.
         """
         found = [read_io(pid, self._proc) for pid in dict.fromkeys((self._root, *pids))]
         written, cancelled = sum(io.written for io in found), sum(io.cancelled for io in found)
@@ -54,12 +54,12 @@ class WrittenReader:
         return self._elsewhere + here
 
     def go_on_from(self, root: int, known: int) -> None:
-        """The root is gone with what was charged to it: from now on count what is below another one."""
+        """The root is gone with what was charged to it: from now on count what is below another process."""
         self._root, self._adopted, self._most = root, known, Io()
 
 
 def read_io(pid: int, proc_root: Path = PROC) -> Io:
-    """What a process has written, its ended children's share included; nothing where that may not be known."""
+    """Return what a process has written, including its ended children; nothing if we may not read that."""
     fields: dict[bytes, int] = {}
     for line in (read_once(f"{proc_root}/{pid}/io") or b"").splitlines():
         name, _, value = line.partition(b": ")

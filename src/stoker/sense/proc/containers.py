@@ -1,4 +1,4 @@
-"""What a process in a container sees: its root folder, as it can be read from here, and the container's ID.
+"""A container as seen from one of its processes: its root folder, as it can be read from here, and its ID.
 
 Unaware of the programs that start containers, and of what runs in them.
 """
@@ -21,9 +21,9 @@ SHORT_ID = 12
 
 
 def root_of(pid: int, proc_root: Path = PROC) -> str:
-    """Return the folder that stands here for `/` of a process; empty if it is ours, or may not be known.
+    """Return the folder that is `/` for a process; empty if it is ours, or we may not read it.
 
-    Its own paths are read behind it, as long as the process lives.
+    The process's own paths are valid below it, as long as the process lives.
     """
     link = f"{proc_root}/{pid}/root"
     root = read_link(link)

@@ -1,4 +1,4 @@
-"""Notice the end of processes the moment it happens, by their pidfds.
+"""Notices the end of processes the moment it happens, by their pidfds.
 
 Unaware of what the processes are.
 """
@@ -16,8 +16,8 @@ from stoker.sense.proc.procfs import Notes
 class ExitWatch:
     """Calls `ended` with a process's key when it has ended; needs a running event loop.
 
-    Old containers refuse pidfds (seccomp), and descriptors may run out: such processes are left to whoever looks at
-    the process table, and `notes` says so once.
+    Old containers refuse pidfds (seccomp), and descriptors may run out: such processes are left to the scans of the
+    process table, and `notes` says so once.
     """
 
     def __init__(self, ended: Callable[[Key], None]) -> None:

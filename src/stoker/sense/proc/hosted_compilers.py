@@ -19,11 +19,11 @@ from stoker.sense.proc.processes import PROC, Process, ProcessTable, children_of
 from stoker.sense.proc.procfs import read_once
 
 SERVER = "sccache"
-"""How the kernel calls the server and its clients alike."""
+"""The kernel's name for both the server and its clients."""
 
 SEARCH_EVERY = 5.0
-"""Seconds between two looks at all of the machine's processes for a server that this build did not start: one small
-read for each of them."""
+"""Seconds between two scans of all of the machine's processes for a server that this build did not start: one small
+read each."""
 
 LEAST_STEM = 3
 """Characters of a source's name that distinguish it in the passes of nvcc, which work on files of their own."""
@@ -50,7 +50,7 @@ class Client:
 
 
 class Hosted(NamedTuple):
-    """A server's child that works for a job, and all below it. `prepares`: it only preprocesses, or plans."""
+    """A server's child that works for a job, and all its descendants. `prepares`: it only preprocesses, or plans."""
 
     job: Key
     key: Key
@@ -59,7 +59,7 @@ class Hosted(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """What one of a server's children does: for which client, None if it is nobody's of this build."""
+    """What one of a server's children does: for which client, None if it belongs to nobody in this build."""
 
     host: Key | None
     prepares: bool = False
@@ -77,7 +77,8 @@ class HostedFinder:
         self._search_at = 0.0
 
     def find(self, processes: Mapping[int, Process], clients: Iterable[tuple[Key, Process]]) -> list[Hosted]:
-        """Those of now. `processes` are those of the build, `clients` jobs and processes below them by that name."""
+        """Return the current ones. `processes` are those of the build, `clients` jobs and processes below them by that
+        name."""
         known = {_key(process): (job, process) for job, process in clients if process.state != "Z"}
         self._clients = {key: client for key, client in self._clients.items() if key in known}
         for key, (host, process) in known.items():
@@ -99,12 +100,12 @@ class HostedFinder:
         return self._server_pids
 
     def meet(self, process: Process) -> Hosted | None:
-        """What a server's child that was born since does; None while it has not executed its command, or if it works
-        for nobody of this build."""
+        """Return what a new child of a server does; None while it has not exec'ed its command, or if it works for
+        nobody in this build."""
         return self._hosted((process,))
 
     def _client(self, job: Key, process: Process) -> Client | None:
-        """None for the server while it detaches itself, which is below its first client for a moment."""
+        """None for the server while it detaches itself, when it is briefly below its first client."""
         argv = read_cmdline(process.pid, self._proc)
         if len(argv) < 2:
             return None
@@ -126,7 +127,7 @@ class HostedFinder:
         return Hosted(client.job, key, tree, work.prepares) if client is not None else None
 
     def _host(self, argv: Sequence[str], folder: str) -> Key | None:
-        """The client whose compilation this is, None if it is nobody's of this build."""
+        """Return the client whose compilation this is, None if it belongs to nobody in this build."""
         sure = {key: likeness(client, argv, folder) for key, client in self._clients.items()}
         best = max(sure.values(), default=0)
         found = [key for key, value in sure.items() if value == best > 0]
@@ -172,9 +173,9 @@ class HostedFinder:
 
 
 def starts_server(tree: Iterable[Process], now: float) -> bool:
-    """Whether a client in a job's tree has started a server less than STARTING_SECONDS before Unix time `now`.
+    """Say whether a client in a job's tree has started a server less than STARTING_SECONDS before Unix time `now`.
 
-    The server puts itself into the background, so that what the client had started is dead soon; but it stays.
+    The server puts itself into the background, so what the client had started is soon dead; but it stays.
     """
     named = [p for p in tree if p.comm == SERVER]
     clients = {p.pid for p in named}

@@ -1,4 +1,4 @@
-"""All processes of one job with what each of them does, read when somebody asks: a scan has no time for it.
+"""All processes of one job with what each of them does, read on request: a scan has no time for it.
 
 Unaware of who asks, and of which processes are a job's: a scan has found those.
 """
@@ -21,12 +21,13 @@ _DOING: Mapping[str, Doing] = {"R": "running", "D": "kernel", "T": "stopped", "t
 
 
 def processes_of(use: JobUse, now: float | None = None, proc_root: Path = PROC) -> ProcessTree:
-    """The processes that a scan has found of a job, as they are at Unix time `now`; those that ended since are gone.
+    """Return the processes that a scan has found of a job, as they are at Unix time `now`; without those that ended
+    since.
 
     What a cache's server runs for the job comes last.
     """
     hosted = frozenset(key for tree in use.hosted for key in tree)
-    found = _read({use.job.pid, *use.pids}, proc_root)  # of a newborn no scan has found any yet
+    found = _read({use.job.pid, *use.pids}, proc_root)  # no scan has found any of a newborn yet
     children = children_of(sorted(found.values(), key=lambda p: (p.start_ticks, p.pid)))
     rows: list[tuple[Process, int, bool]] = []
     roots = [(p, False) for p in found.values() if _key(p) == use.job.key]
@@ -46,7 +47,7 @@ def _read(pids: Collection[int], proc_root: Path) -> dict[int, Process]:
 def _walk(
     root: Process, elsewhere: bool, children: Mapping[int, list[Process]], rows: list[tuple[Process, int, bool]]
 ) -> None:
-    """A process and all below it, each behind its parent; one whose pid was used again is below nobody."""
+    """Yield a process and all its descendants, each after its parent; one whose pid was reused is below nobody."""
     stack = [(root, 0)]
     while stack:
         process, depth = stack.pop()

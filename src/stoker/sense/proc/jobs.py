@@ -1,7 +1,7 @@
-"""The running jobs of the schedulers: who they are, what they make, what their process trees use.
+"""The running jobs of the schedulers: their identity, output, and the usage of their process trees.
 
-Unaware of ninja's log and plan (a function passed in knows outputs better than a command line does) and of time
-but for the `now` of each scan.
+Unaware of ninja's log and plan (a function passed in knows outputs better than a command line does) and of time except
+for the `now` of each scan.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from stoker.sense.proc.procfs import read_link
 from stoker.sense.proc.schedulers import SchedulerProcess
 
 Resolve = Callable[[SchedulerProcess, tuple[str, ...]], tuple[str, Tool] | None]
-"""What a scheduler's plan says about a command line: output and tool, None if it says nothing."""
+"""What a scheduler's plan knows about a command line: output and tool, None if nothing."""
 
 MAX_SCRIPT = 64 * 1024
 """Bytes read of a link script: what it makes stands at its start."""
@@ -47,7 +47,7 @@ _MAKES = frozenset(("make", "gmake"))
 
 @dataclass(frozen=True, slots=True)
 class JobProcess:
-    """A scheduler's own child. `started` is Unix seconds. `output` is empty when nothing says it."""
+    """A scheduler's own child. `started` is Unix seconds. `output` is empty if nothing shows it."""
 
     pid: int
     start_ticks: int
@@ -57,11 +57,11 @@ class JobProcess:
     output: str
     tool: Tool
     sends: RemoteKind | None = None
-    """The engine that its launcher asks to have it compiled elsewhere, as far as its command line says."""
+    """The system whose launcher sends its compilation elsewhere, as far as its command line shows."""
 
     @property
     def key(self) -> Key:
-        """This very process, even when its pid is used again later."""
+        """This very process, even if its pid is reused later."""
         return (self.pid, self.start_ticks)
 
     @property
@@ -89,27 +89,27 @@ class JobUse:
     state: Literal["running", "frozen"]
     hosted: tuple[tuple[Key, ...], ...] = ()
     starting: bool = False
-    """Whether a cache's client in it may be waiting for a server that it has started, and will not wait for long."""
+    """Whether a cache's client in it may be waiting for a server that it has started, which it does not do for long."""
     pids: tuple[int, ...] = ()
     """Its processes, hosted ones included."""
     sends: RemoteKind | None = None
-    """The engine that it asks to have it compiled elsewhere, as its command line or its processes say."""
+    """The system that sends its compilation elsewhere, as its command line or its processes show."""
     launchers: tuple[Key, ...] = ()
-    """Processes of it that ask another machine to compile: they must not be stopped while they do."""
+    """Its processes that ask another machine to compile: they must not be stopped while they do."""
     works_here: bool = True
-    """Whether anything of it works on this machine: all but such launchers, and what waits for them."""
+    """Whether anything of it works on this machine: everything except such launchers, and what waits for them."""
     prepares: bool = False
-    """Whether that only prepares what another machine is asked for: a cache's server preprocesses for it."""
+    """Whether that only prepares the request to another machine: a cache's server preprocesses for it."""
     archs: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds of nvcc's passes so far, by GPU architecture (arch_meter.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """One scan against the one before: the new jobs, the oldest first, all running ones, and the last known use of
+    """One scan compared with the previous one: the new jobs, oldest first, all running ones, and the last known use of
     those gone.
 
-    `nested` says for each scheduler inside a job which job that is.
+    `nested` maps each scheduler inside a job to that job.
     """
 
     started: tuple[JobProcess, ...]
@@ -136,16 +136,17 @@ class JobTracker:
         self._still: dict[Key, list[Process]] = {}
 
     def command_of(self, process: Process, scheduler: SchedulerProcess) -> tuple[str, ...]:
-        """What a scheduler's child executes; nothing while it has not come so far: ask again in a moment.
+        """Return what a scheduler's child executes; nothing while it is not that far: ask again in a moment.
 
         Between vfork and exec it has its parent's memory and command line, and the parent waits in the kernel: then it
-        must be left alone. In the midst of exec it has none.
+        must be left alone. In the middle of exec it has none.
         """
         argv = read_cmdline(process.pid, self._proc)
         return () if argv == scheduler.argv else argv
 
     def meet(self, process: Process, scheduler: SchedulerProcess, argv: tuple[str, ...], now: float) -> JobUse | None:
-        """A scheduler's child that was born between two scans, at Unix time `now`; None if it is known or no job."""
+        """Return a scheduler's child that was born between two scans, at Unix time `now`; None if it is known or not a
+        job."""
         key = (process.pid, process.start_ticks)
         if key in self._uses or key in self._wrappers:
             return None
@@ -160,7 +161,7 @@ class JobTracker:
     def update(
         self, processes: Mapping[int, Process], schedulers: Mapping[int, SchedulerProcess], now: float
     ) -> JobReport:
-        """What this scan, made at Unix time `now`, says about jobs."""
+        """Return what this scan, made at Unix time `now`, shows about jobs."""
         children = children_of(processes.values())
         boottime = time.clock_gettime(time.CLOCK_BOOTTIME)
         started: list[JobProcess] = []
@@ -200,19 +201,19 @@ class JobTracker:
         return self._hosted_finder.server_pids
 
     def meet_hosted(self, process: Process) -> Hosted | None:
-        """A server's child that was born since; None while it has not executed its command, or if it is no job's."""
+        """Return a new child of a server; None while it has not exec'ed its command, or if it belongs to no job."""
         return self._hosted_finder.meet(process)
 
     def still(self, key: Key) -> Iterable[int]:
-        """The pids of all processes of a job that were stopped at the last scan; none if one of them was not."""
+        """Return the pids of all processes of a job that were stopped at the last scan; none if one of them was not."""
         return [process.pid for process in self._still.get(key, ())]
 
     def _remember_still(
         self, found: Mapping[Key, tuple[JobProcess, list[Process], list[Key]]], alive: Container[Key]
     ) -> None:
-        """Jobs that are stopped: as long as the scans give the very same processes, nothing has changed.
+        """Stopped jobs: as long as the scans return the very same processes, nothing has changed.
 
-        But a cache's client may have asked its server for something that has yet to begin.
+        But a cache's client may have asked its server for something that has yet to start.
         """
         self._still = {key: tree for key, tree in self._still.items() if key in alive and key not in found}
         for key, (_, tree, inner) in found.items():
@@ -220,7 +221,7 @@ class JobTracker:
                 self._still[key] = tree
 
     def _new_job(self, key: Key, process: Process, scheduler: SchedulerProcess, started: float) -> JobProcess | None:
-        """None while the child still shows its scheduler's command line (between fork and exec), or is none."""
+        """None while the child still shows its scheduler's command line (between fork and exec), or is not a job."""
         argv = read_cmdline(process.pid, self._proc)
         if (not argv or argv == scheduler.argv) and key not in self._newborn:
             self._newborn.add(key)
@@ -228,7 +229,7 @@ class JobTracker:
         return self._job(key, argv, scheduler, started)
 
     def _job(self, key: Key, argv: tuple[str, ...], scheduler: SchedulerProcess, started: float) -> JobProcess | None:
-        """None for what make starts only to run another make, to say and tidy what belongs to a recipe, or to read.
+        """None for what make starts only to run another make, to print and tidy for a recipe, or to read.
 
         What it reads, by `$(shell ...)`, is part of its makefile.
         """
@@ -252,7 +253,7 @@ class JobTracker:
         return own is not None and own.startswith("pipe:") and outer is not None and own != outer
 
     def _linked(self, pid: int, script: str) -> Work:
-        """What CMake's link script makes; where it cannot be read, by the name of its folder."""
+        """Return the output of CMake's link script; if it cannot be read, guess it from the name of its folder."""
         path = Path(read_cwd(pid, self._proc) or "/", script)
         try:
             with open(f"{root_of(pid, self._proc)}{path}", "rb") as file:
@@ -266,7 +267,7 @@ class JobTracker:
     def _hosted_by_job(
         self, trees: Mapping[Key, list[Process]], processes: Mapping[int, Process]
     ) -> dict[Key, list[Hosted]]:
-        """What a cache's server runs for each job; what such compilers have used stays with the job they ran for."""
+        """Return what a cache's server runs for each job; usage of such compilers stays with the job they ran for."""
         clients = [(key, p) for key, tree in trees.items() for p in tree if p.comm == SERVER]
         hosted = self._hosted_finder.find(processes, clients)
         now = {each.key: (each.job, _ticks(each)) for each in hosted}
@@ -293,7 +294,7 @@ class JobTracker:
         rss = sum(p.held for p in both)
         launchers = [p for p in tree if self._launches(job, p)]
         itself = _works_here(tree, launchers)
-        # A launcher goes on when its job is stopped.
+        # A launcher continues when its job is stopped.
         states = {p.state for p in [p for p in tree if p not in launchers] or tree} - {"Z"}
         # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
         stopped = not states or (not states.isdisjoint("Tt") and states <= {"T", "t", "D"})
@@ -316,7 +317,7 @@ class JobTracker:
         )
 
     def _launches(self, job: JobProcess, process: Process) -> bool:
-        """Whether a process asks another machine to compile; a launcher may bear a compiler's name."""
+        """Say whether a process asks another machine to compile; a launcher may have a compiler's name."""
         if process.comm in LAUNCHERS or job.sends is None or process.state == "Z":
             return process.comm in LAUNCHERS and process.state != "Z"
         return os.path.basename(read_exe(process.pid, self._proc) or "") in LAUNCHERS
@@ -336,7 +337,7 @@ class JobTracker:
 def _tree(
     root: Process, children: Mapping[int, list[Process]], schedulers: Mapping[int, SchedulerProcess]
 ) -> tuple[list[Process], list[Key]]:
-    """A job's processes, down to the schedulers inside it, whose own jobs are counted for themselves."""
+    """Return a job's processes, down to the schedulers inside it, whose own jobs count instead."""
     tree: list[Process] = []
     inner: list[Key] = []
     stack = [root]
@@ -351,7 +352,7 @@ def _tree(
 
 
 def _works_here(tree: Sequence[Process], launchers: Sequence[Process]) -> bool:
-    """Whether a job does anything on this machine beside launchers, which wait, and what waits for these."""
+    """Say whether a job does anything on this machine except launchers, which wait, and what waits for these."""
     parents = {p.pid: p.ppid for p in tree}
     waiting: set[int] = set()
     for launcher in launchers:

@@ -1,8 +1,8 @@
-"""A ninja that somebody else runs in a build's folder: both would write the same objects and the same log.
+"""Detects a foreign ninja in a build's folder: both would write the same objects and the same log.
 
-Unaware of what is done about it. `other_ninja` reads all processes, so it is asked when a scheduler is met. One that
-begins later is met by the scans of the build's own processes (`ProcessTable.take_outsiders`), at no further read, and
-`eldest_in` says whether it is one.
+Unaware of the consequences. `other_ninja` reads all processes, so it is called when a scheduler is found. One that
+starts later is found by the scans of the build's own processes (`ProcessTable.take_outsiders`), without further reads,
+and `eldest_in` says whether it is one.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from stoker.sense.proc.procfs import read_once
 from stoker.sense.proc.schedulers import is_interpreter
 
 NINJAS = frozenset(("ninja", "ninja-build", "samu", "samurai"))
-"""What a process is called that may be one."""
+"""Process names that may belong to one."""
 
 
 def other_ninja(directory: str, ours: Container[int], proc_root: Path = PROC) -> Process | None:
-    """Return the eldest ninja that builds in `directory` and is none of `ours`, nor below one of them; None if there is
-    none that can be seen: another user's folder cannot be read.
+    """Return the oldest ninja that builds in `directory` and is neither one of `ours` nor below one; None if none is
+    visible: another user's folder cannot be read.
 
     A child that our own ninja has just forked is called ninja, too, and is younger than any list of ours.
     """
@@ -63,7 +63,7 @@ def _builds_in(process: Process, directory: str, proc_root: Path) -> bool:
 
 
 def _is_same_folder(process: Process, directory: str, proc_root: Path) -> bool:
-    """Whether the folder that a process calls so is ours, and not a container's of the same name."""
+    """Say whether the folder of this name, as the process sees it, is ours and not a container's of the same name."""
     try:
         return os.path.samefile(f"{proc_root}/{process.pid}/cwd", directory)
     except OSError:

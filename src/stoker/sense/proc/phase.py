@@ -10,7 +10,7 @@ PASSES = (
     *("cicc", "ptxas", "cudafe++", "fatbinary", "nvlink"),
     *("cc1plus", "cc1", "cc1obj", "f951", "lto1", "ld", "ld.gold", "ld.bfd", "ld.lld", "lld", "mold", "collect2", "as"),
 )
-"""Compiler and linker passes, the telling ones first: `as` waits at a pipe while cc1plus works."""
+"""Compiler and linker passes, the most telling first: `as` waits at a pipe while cc1plus works."""
 
 _RANK = {name: len(PASSES) - rank for rank, name in enumerate(PASSES)}
 _WRAPPERS = frozenset(

@@ -1,4 +1,4 @@
-"""The processes below one root process, read from /proc at the price of one small read each.
+"""The processes below one root process, read from /proc at the cost of one small read each.
 
 Unaware of schedulers and jobs.
 """
@@ -23,19 +23,19 @@ MAX_CMDLINE = 1024 * 1024
 """Bytes taken of a command line; one argument is at most 128 KiB (MAX_ARG_STRLEN), a whole line 2 MiB and more."""
 
 FORGET_FOREIGN_EVERY = 60
-"""Scans after which processes of others are read afresh, in case a pid was reused between two scans."""
+"""Scans after which foreign processes are read again, in case a pid was reused between two scans."""
 
 
 SHARED_MOST = 128 * 2**20
-"""File pages of one process up to this many bytes are taken for its program and its libraries, which all processes of
-that program share (cc1plus maps 33 MiB, clang 100). What it maps beyond is its own: a linker's inputs and output."""
+"""File pages of one process up to this many bytes count as its program and its libraries, which all processes of that
+program share (cc1plus maps 33 MiB, clang 100). Anything beyond is its own: a linker's inputs and output."""
 
 EXEC_SECONDS = 2.0
-"""Within this time after its birth a process has most often executed what it was forked for, and has its last name;
-scripts that stand before a program (pyenv's) take a good part of a second."""
+"""Within this time after its birth a process has usually exec'ed its program, and has its final name; wrapper scripts
+(pyenv's) take a good part of a second."""
 
 REST_SCANS = 4
-"""Of the processes that rest, so many times fewer are read at a scan: a wide machine holds a thousand of them."""
+"""Resting processes are read only at every so many scans: a wide machine holds a thousand of them."""
 
 
 class Process(NamedTuple):
@@ -90,7 +90,7 @@ def shared_pages(pid: int, proc_root: Path | str = PROC) -> int:
 
 
 def parse_stat(data: bytes) -> Process | None:
-    """A Process from the text of /proc/PID/stat (proc(5)); None if it is not of that form."""
+    """Parse the text of /proc/PID/stat (proc(5)); None if it is not of that form."""
     left, right = data.find(b"("), data.rfind(b")")
     fields = data[right + 2 :].split(None, 22)
     try:
@@ -112,19 +112,19 @@ def parse_stat(data: bytes) -> Process | None:
 
 
 def again(process: Process, proc_root: Path = PROC) -> Process | None:
-    """The same process as it is now, None if it has gone or is a zombie."""
+    """Return the same process as it is now, None if it has gone or is a zombie."""
     now = parse_stat(read_once(f"{proc_root}/{process.pid}/stat") or b"")
     same = now is not None and now.start_ticks == process.start_ticks and now.state != "Z"
     return now if same else None
 
 
 class ProcessTable:
-    """All live descendants of one process, scan after scan, and for good: the root may be killed at any moment, even
-    while its children are being read, and what was below it stays known.
+    """All live descendants of one process, scan after scan, and permanently: the root may be killed at any moment, even
+    while its children are being read, and its descendants stay known.
 
-    Processes of others are read until they have executed what they were forked for, and then left alone: a process can
-    only come below the root by being born there, or by being handed back to it (subreaper), and then it was below it
-    before. Those whose names are `noticed` can be taken from here when they are met.
+    Foreign processes are read until they have exec'ed their program, and then left alone: a process can only come below
+    the root by being born there, or by being reparented to it (subreaper), and then it was below it before. Those whose
+    names are `noticed` are returned by `take_outsiders`.
     """
 
     def __init__(self, root_pid: int, proc_root: Path = PROC, noticed: Container[str] = ()) -> None:
@@ -145,12 +145,14 @@ class ProcessTable:
             self._foreign.clear()  # what is below it may be among them: docker's daemon is its parent
 
     def take_outsiders(self) -> list[Process]:
-        """Processes of others, by their names, that were met since the last call: each once, and again each minute."""
+        """Return foreign processes with such names that were seen since the last call: each once, and again every
+        minute."""
         outsiders, self._outsiders = self._outsiders, []
         return outsiders
 
     def scan(self, resting: Iterable[int] = ()) -> Mapping[int, Process]:
-        """The descendants now, by pid, without the root itself unless included; zombies are among them (state "Z").
+        """Return the current descendants, by pid, without the root itself unless included; including zombies (state
+        "Z").
 
         `resting` are pids of processes that were stopped, and whose end would be noticed elsewhere. Once they show the
         stop, each is read only at every fourth scan, and is the same object in between.
@@ -203,7 +205,7 @@ class ProcessTable:
         return self._ours[process.pid].start_ticks == process.start_ticks
 
     def _weighed(self, ours: Mapping[int, Process]) -> dict[int, Process]:
-        """The same with what they share, read anew only of those that have grown or shrunk: most only wait."""
+        """Return the same with what they share, read again only for those that have grown or shrunk: most only wait."""
         weighed = {}
         for pid, process in ours.items():
             before = self._ours.get(pid)
@@ -216,7 +218,8 @@ class ProcessTable:
         return weighed
 
     def _remember_foreign(self, read: Mapping[int, Process], ours: Mapping[int, Process]) -> None:
-        """Only what is provably below somebody else: one of ours whose parent ended while we read must stay unknown."""
+        """Remember only what is provably below somebody else: one of ours whose parent ended while we read must stay
+        unknown."""
         children = children_of(p for p in read.values() if p.pid not in ours and p.pid != self.root_pid)
         queue = deque(ppid for ppid in children if ppid == 0 or str(ppid) in self._foreign)
         settled = (time.clock_gettime(time.CLOCK_BOOTTIME) - EXEC_SECONDS) * CLK_TCK
@@ -238,10 +241,10 @@ def children_of(processes: Iterable[Process]) -> dict[int, list[Process]]:
 
 
 def start_wall(start_ticks: int, now: float, boottime: float | None = None) -> float:
-    """When a process began, as Unix seconds, given the Unix time `now`.
+    """Return when a process started, in Unix seconds, given the Unix time `now`.
 
-    Counted back from now over CLOCK_BOOTTIME, the clock of start_ticks: btime in /proc/stat is whole seconds and
-    goes wrong when the wall clock is set, and /proc/uptime may be a container's own.
+    Counted back from now on CLOCK_BOOTTIME, the clock of start_ticks: btime in /proc/stat is whole seconds and goes
+    wrong when the wall clock is set, and /proc/uptime may be a container's own.
     """
     boot = time.clock_gettime(time.CLOCK_BOOTTIME) if boottime is None else boottime
     return now - max(0.0, boot - start_ticks / CLK_TCK)
@@ -256,12 +259,12 @@ def read_cmdline(pid: int, proc_root: Path = PROC) -> tuple[str, ...]:
 
 
 def read_cwd(pid: int, proc_root: Path = PROC) -> str | None:
-    """A process's current directory, None if it may not be known."""
+    """Return a process's current directory, None if we may not read it."""
     return read_link(f"{proc_root}/{pid}/cwd")
 
 
 def read_exe(pid: int, proc_root: Path = PROC) -> str | None:
-    """The file a process executes, None if it may not be known."""
+    """Return the file a process executes, None if we may not read it."""
     exe = read_link(f"{proc_root}/{pid}/exe")
     return exe.removesuffix(" (deleted)") if exe else None
 
@@ -274,7 +277,7 @@ def read_variables(pid: int, wanted: Callable[[str], bool], proc_root: Path = PR
 
 
 def read_environ(pid: int, name: str, proc_root: Path = PROC) -> str | None:
-    """A variable of the environment a process was started with, None if it is not set or may not be known."""
+    """Return a variable of the environment a process was started with, None if it is not set or we may not read it."""
     data = read_all(f"{proc_root}/{pid}/environ", MAX_CMDLINE) or b""
     prefix = os.fsencode(name) + b"="
     for part in data.split(b"\0"):

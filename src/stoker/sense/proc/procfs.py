@@ -1,4 +1,4 @@
-"""Small reads of files that may vanish at any moment, most of them the kernel's, and notes that are said once.
+"""Small reads of files that may vanish at any moment, most of them the kernel's, and notes that are reported once.
 
 Unaware of what the files mean.
 """
@@ -80,14 +80,14 @@ def read_link(path: str) -> str | None:
 
 
 class Notes:
-    """Sentences for a person about what could not be read; each is handed out once."""
+    """Messages for the user about what could not be read; each is returned once."""
 
     def __init__(self) -> None:
         self._said: set[str] = set()
         self._new: list[str] = []
 
     def say(self, text: str) -> None:
-        """Remember `text` unless it was said before."""
+        """Remember `text` unless it was reported before."""
         if text not in self._said:
             self._said.add(text)
             self._new.append(text)

@@ -1,7 +1,7 @@
-"""Find the ninjas, samurais and makes in a scanned process tree, and what their command lines say.
+"""Finds the ninjas, samurais and makes in a scanned process tree, and parses their command lines.
 
-Unaware of their jobs and logs. Probes are left out: what CMake runs in try_compile, and tool or dry runs. So is what a
-linker runs for itself.
+Unaware of their jobs and logs. Ignores probes: what CMake runs in try_compile, and tool or dry runs. It also ignores
+what a linker runs for itself.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _PROBE_FOLDERS = ("/CMakeFiles/CMakeScratch", "/CMakeFiles/CMakeTmp")
 
 @dataclass(frozen=True, slots=True)
 class SchedulerProcess:
-    """A ninja, samurai or make at work.
+    """A running ninja, samurai or make.
 
     `width` is its -j, or its default; None for no limit. `failures`: jobs that may fail until it starts nothing new.
-    `parent` is the pid of the scheduler around it. `directory` is where it runs, behind any -C. `manifest` is its build
-    file, relative to that. Its own paths are read below `root`, which is empty where it sees the same files as we do;
-    else `container` is the ID of the one that it is in, as far as it has one.
+    `parent` is the pid of the scheduler around it. `directory` is where it runs, after any -C. `manifest` is its build
+    file, relative to that. Its own paths are read below `root`, which is empty if it sees the same files as we do;
+    otherwise `container` is the ID of its container, if it has one.
     """
 
     pid: int
@@ -74,7 +74,7 @@ class SchedulerProcess:
 
     @property
     def key(self) -> Key:
-        """This very process, even when its pid is used again later."""
+        """This very process, even if its pid is reused later."""
         return (self.pid, self.start_ticks)
 
 
@@ -129,7 +129,7 @@ class SchedulerFinder:
         arguments: Arguments,
         directory: str | None,
     ) -> bool:
-        """False while a process may not yet be what it will be.
+        """Say whether a process is what it will be.
 
         Between fork and exec a child still shows its scheduler's name and arguments (after a vfork its parent waits in
         the kernel for so long), and a scheduler enters its -C folder a moment after its start.

@@ -1,6 +1,6 @@
 """Compilers that no scheduler started: what cargo, go or a setup.py without ninja runs by itself. Pure.
 
-Unaware of what becomes of them, and of schedulers: it is asked only while none runs.
+Unaware of the consequences, and of schedulers: it is used only while none runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from stoker.sense.proc.phase import PASSES
 from stoker.sense.proc.processes import Process, start_wall
 
 LASTING_SECONDS = 2.0
-"""A younger one is none: configure scripts try their compiler with files that take less."""
+"""A younger one does not count: configure scripts try their compiler with files that take less."""
 
 _MORE = re.compile(r"rustc|compile|clang(?:\+\+)?(?:-\d+)?|swift-frontend|ghc(?:-[\d.]+)?|javac|gnat1|ldc2|dmd|zig")
 """Compilers that are one process; `compile` is go's. As the kernel keeps names: 15 characters at most."""
