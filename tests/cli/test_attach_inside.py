@@ -29,7 +29,7 @@ def engine(folder: Path, script: str) -> str:
 @pytest.mark.parametrize("address", [*HOSTILE, "podman://a\x1b[31m", "podman://" + "a" * 300])
 def test_a_word_that_is_no_place_is_refused(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", engine(tmp_path, "exit 0"))
-    with pytest.raises(CliError, match="is no place; write podman://NAME") as refusal:
+    with pytest.raises(CliError, match="is not an address; write podman://NAME") as refusal:
         attach_inside(address, [])
     assert str(refusal.value).isprintable()
     assert not (tmp_path / "calls").exists()

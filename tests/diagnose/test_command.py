@@ -75,7 +75,7 @@ def test_of_an_empty_log_that_is_said_in_one_line(tmp_path: Path, capsys: pytest
 
 def test_of_a_program_no_bytes_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "/usr/bin/env"]) == 1
-    assert capsys.readouterr().out == "/usr/bin/env: it is no text; name the log of a build\n"
+    assert capsys.readouterr().out == "/usr/bin/env: it is not text; name the log of a build\n"
     hole = tmp_path / "log"
     hole.write_bytes(b"\0" * 90_000 + b"FATAL the gadget has no knobs\n\x1b[31mred\x1b[m\x07\b\n")
     assert main(["diagnose", str(hole)]) == 1
@@ -110,7 +110,7 @@ def test_a_log_that_begins_after_the_failure_is_said_to(tmp_path: Path, capsys: 
 def test_a_log_that_ends_like_a_build_that_ended_well(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     log = str(LOGS / f"{name}.log")
     assert main(["diagnose", log]) == 3
-    assert capsys.readouterr().out == f"{log}: ends like a build that ended well\n"
+    assert capsys.readouterr().out == f"{log}: ends like a successful build\n"
     assert main(["diagnose", "--json", log]) == 3
     assert json.loads(capsys.readouterr().out) == {"matches": [], "verdict": "ended-well", "likely": None}
 

@@ -79,7 +79,7 @@ def test_an_archive_without_git_is_to_be_cloned_anew(clinic: Clinic, upstream: P
     clone(clinic, upstream)
     shutil.rmtree(clinic.tree / ".git")
     check = clinic.check("submodules")
-    assert "no git checkout" in check.why
+    assert "not a git checkout" in check.why
     assert check.remedy.startswith("git clone --recursive")
 
 

@@ -34,8 +34,8 @@ from support.program import Stoker, write_ninja
         (["replay", "/etc/hostname", "--speed", "nan"], 2, "--speed is a number above 0"),
         (["simulate", "/dev/zero", "--ram", "64G", "--cores", "4"], 1, "/dev/zero, line 1: longer than any trace has"),
         (["status"], 1, "stoker run"),
-        (["run", "-j", "0", "--", "true"], 2, "'0' is no level; write a number from 1 to 4096, or auto"),
-        (["run", "-jmany", "--", "true"], 2, "'many' is no level"),
+        (["run", "-j", "0", "--", "true"], 2, "'0' is not a level; write a number from 1 to 4096, or auto"),
+        (["run", "-jmany", "--", "true"], 2, "'many' is not a level"),
         (
             ["run", "--memory", "lots", "--", "true"],
             2,
@@ -43,11 +43,11 @@ from support.program import Stoker, write_ninja
         ),
         (["run", "--memory", "120%", "--", "true"], 2, "from 1% to 100%"),
         (["run", "--memory", "0", "--", "true"], 2, "write it as 12G"),
-        (["demo", "-j", "-3"], 2, "'-3' is no level"),
-        (["jobs", "0"], 2, "'0' is no level; write a number from 1 to 4096, or auto; to run nothing: stoker pause"),
-        (["jobs", "-1"], 2, "'-1' is no level"),
+        (["demo", "-j", "-3"], 2, "'-3' is not a level"),
+        (["jobs", "0"], 2, "'0' is not a level; write a number from 1 to 4096, or auto; to run nothing: stoker pause"),
+        (["jobs", "-1"], 2, "'-1' is not a level"),
         (["jobs", "many"], 2, "'many' is neither a level (a number or auto) nor a build"),
-        (["jobs", "nothing", "4097"], 2, "'4097' is no level"),
+        (["jobs", "nothing", "4097"], 2, "'4097' is not a level"),
         (["jobs", "nothing", "4"], 1, "nothing"),
         (["jobs", "a", "b", "c"], 2, "as in: stoker jobs mybuild 12"),
         (["jobs", "--ignore-memory"], 2, "--ignore-memory goes with a number"),
@@ -146,7 +146,7 @@ def test_what_a_journal_says_reaches_the_terminal_only_as_text(stoker: Stoker, t
     )
     result = stoker.run("replay", "--plain", str(journal))
     assert result.returncode == 1
-    assert b"is no journal that can be read" in result.stderr
+    assert b"is not a readable journal" in result.stderr
     assert result.stderr.decode().removesuffix("\n").isprintable()
 
 

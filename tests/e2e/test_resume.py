@@ -121,7 +121,7 @@ def test_each_step_that_fails_is_where_resume_begins(
     assert spec["profile"]["settings"] == {"python": sys.executable, "library": "libtorch_cuda.so"}
     status, said = run(stoker, "torchlike", checkout, "--resume")
     assert (status, said.count("\n")) == (2, 1)
-    assert "ended well; there is nothing to resume" in said
+    assert "succeeded; there is nothing to resume" in said
 
 
 @pytest.mark.parametrize(

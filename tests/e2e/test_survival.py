@@ -587,7 +587,7 @@ def test_one_viewer_too_many_is_told_so_and_reads_the_journal(stoker: Stoker, sl
             viewer.sendall(b'{"type":"hello","protocol":2,"resume":null,"read_only":true}\n')
             assert viewer.recv(1)
         said = stoker.run("status", build).stdout.decode()
-        assert "by the journal: 32 viewers are connected already; close one" in said
+        assert "from the journal: 32 viewers are connected already; close one" in said
         assert "no engine answers" not in said
         refused = stoker.run("jobs", build, "3").stderr.decode()
         assert refused == "stoker: 32 viewers are connected already; close one\n"

@@ -190,7 +190,7 @@ async def test_a_mended_file_without_a_change_says_so(build: Build, profile: Pat
     await build.until(build.noticed)
     replace(profile, PROFILE)
     await build.until(lambda: len(build.noticed()) == 2)
-    assert build.noticed()[1] == f"info: {profile} is without fault again; nothing has changed"
+    assert build.noticed()[1] == f"info: {profile} has no errors any more; nothing has changed"
     assert build.decided() == []
 
 
@@ -287,8 +287,8 @@ async def test_words_of_a_person_go_before_the_file_and_the_decision_says_so(tmp
     build.following.close()
     assert build.following.memory == 3 * GIB
     whys = [e.why for e in build.told if isinstance(e, ev.Decided)]
-    assert whys[0].endswith("; --memory goes before it")
-    assert whys[1].endswith("; the level that was set by hand goes before it")
+    assert whys[0].endswith("; --memory takes precedence")
+    assert whys[1].endswith("; the level that was set by hand takes precedence")
 
 
 async def test_a_hostile_file_is_bounded_and_harmless(build: Build, profile: Path, config: Path) -> None:

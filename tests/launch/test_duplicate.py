@@ -19,7 +19,7 @@ def test_a_second_build_is_refused_with_what_to_do(stoker: Stoker, how: str) -> 
     said = second.stderr.decode()
     assert (second.returncode, second.stdout, said.count("\n")) == (125, b"", 1)
     assert said.startswith(f"stoker: {first} runs the same command in the same folder since ")
-    assert f"stoker attach {first}, or start it all the same with: stoker run --again" in said
+    assert f"stoker attach {first}, or start it anyway with: stoker run --again" in said
     assert [path.name for path in stoker.state.glob("stoker/builds/*")] == [first]
 
 

@@ -111,10 +111,10 @@ def test_of_many_at_once_one_goes_on(stoker: Stoker) -> None:
 @pytest.mark.long
 def test_what_runs_and_what_ended_well_is_refused(stoker: Stoker) -> None:
     live = stoker.detach("sleep", "60")
-    assert f"{live} still runs; look at it with: stoker attach {live}" in go_on(stoker, live)[1]
+    assert f"{live} still runs; watch it with: stoker attach {live}" in go_on(stoker, live)[1]
     stoker.run("stop", live)
     assert stoker.run("run", "--plain", "--", "true").returncode == 0
-    assert "ended well" in go_on(stoker)[1]
+    assert "succeeded" in go_on(stoker)[1]
     status, said = go_on(stoker, "no-such-build")
     assert (status, said.count("\n")) == (1, 1)
 

@@ -238,7 +238,7 @@ def test_a_tag_is_not_given_that_would_not_be_true(machine: Machine) -> None:
 
     with pytest.raises(PackagingError, match=r"manylinux_2_17_x86_64 promises more .* nvidia-cublas 13\.1\.0\.3 needs"):
         packaged(machine, wheel, "pypi", plat="manylinux_2_17_x86_64")
-    for tag, words in (("manylinux_2_28_s390x", "is for s390x"), ("musllinux_1_2_x86_64", "no tag for glibc")):
+    for tag, words in (("manylinux_2_28_s390x", "is for s390x"), ("musllinux_1_2_x86_64", "not a glibc tag")):
         with pytest.raises(PackagingError, match=words):
             packaged(machine, wheel, "pypi", plat=tag)
     assert packaged(machine, wheel, "pypi", plat="manylinux_2_28_x86_64").tag == "manylinux_2_28_x86_64"

@@ -210,7 +210,7 @@ def test_found_by_id_name_and_beginning() -> None:
         resolve("tor")
     with pytest.raises(NoSuchBuildError, match=r"no build 'x'; 'stoker ls' shows them"):
         resolve("x")
-    with pytest.raises(NoSuchBuildError, match="no build is live"):
+    with pytest.raises(NoSuchBuildError, match="no build is running"):
         resolve(None, live_only=True)
     with pytest.raises(NoSuchBuildError, match="build llvm-1103-cc is over"):
         resolve("llvm", live_only=True)
@@ -284,7 +284,7 @@ def test_a_build_of_another_user_is_none_of_ours(supervisor: subprocess.Popen[by
     with pytest.raises(NoSuchBuildError, match="no build 'theirs-1'"):
         resolve("theirs-1")
     os.chown(builds_dir(), 12345, 12345)
-    with pytest.raises(NoSuchBuildError, match="are another user's"):
+    with pytest.raises(NoSuchBuildError, match="belong to another user"):
         resolve("theirs-1")
 
 

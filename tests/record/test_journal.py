@@ -183,7 +183,7 @@ def test_an_event_of_a_newer_stoker_is_skipped(tmp_path: Path) -> None:
 def test_a_file_that_is_no_journal_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("dear diary\ntoday\n")
-    with pytest.raises(JournalError, match=r"notes\.txt is no journal that can be read") as caught:
+    with pytest.raises(JournalError, match=r"notes\.txt is not a readable journal") as caught:
         list(read_journal(path))
     assert "\n" not in str(caught.value)
 

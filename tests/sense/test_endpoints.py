@@ -106,12 +106,12 @@ def of(url: str) -> CachePlace:
     [
         ("redis", b"+PONG\r\n", ""),
         ("redis", b"-NOAUTH Authentication required.\r\n", ""),
-        ("redis", b"HTTP/1.1 400 Bad Request\r\n", "what listens there is no redis server"),
+        ("redis", b"HTTP/1.1 400 Bad Request\r\n", "what listens there is not a redis server"),
         ("redis", b"", "it hangs up without an answer"),
         ("http", b"HTTP/1.1 401 Unauthorized\r\n\r\n", ""),
-        ("http", b"SSH-2.0-OpenSSH\r\n", "what listens there is no http server"),
+        ("http", b"SSH-2.0-OpenSSH\r\n", "what listens there is not a http server"),
         ("tcp", b"VERSION 1.6.18\r\n", ""),
-        ("redis", b"x" * 100_000, "what listens there is no redis server"),
+        ("redis", b"x" * 100_000, "what listens there is not a redis server"),
     ],
 )
 def test_only_an_answer_counts(scheme: str, answer: bytes, problem: str) -> None:

@@ -71,7 +71,7 @@ def test_where_no_engine_lives_the_supervisor_calls_the_notify_command(start: St
     paths = start("sh", "-c", "exit 3", engine=DYING_ENGINE, notify='echo "$STOKER_EVENT $STOKER_MESSAGE" >>calls')
     assert exit_of(paths)["exit_code"] == 3
     until(lambda: (tmp_path / "calls").exists() and (tmp_path / "calls").read_text().endswith("\n"))
-    assert (tmp_path / "calls").read_text() == "end stoker: test ended with 3; no engine lived to say more\n"
+    assert (tmp_path / "calls").read_text() == "end stoker: test ended with 3; no engine was left to report more\n"
 
 
 def test_what_an_engine_has_announced_the_supervisor_does_not(start: Start, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_first_command_that_cannot_be_started_is_told_at_once(start: Start, tm
     with pytest.raises(LaunchError, match=r"engine\.log"):
         start("true", figures=QUICK, crowded=tmp_path / "crowded")
     (log,) = tmp_path.glob("state/stoker/builds/*/engine.log")
-    assert "limit of processes" in log.read_text()
+    assert "process limit" in log.read_text()
 
 
 def test_a_supervisor_that_fails_leaves_nothing_stopped(start: Start, tmp_path: Path) -> None:

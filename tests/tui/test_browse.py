@@ -56,7 +56,7 @@ LINES = [
     line(4, 7100),
     line(5, 9000),
     line(6, 60, "running", 20),
-    line(7, 0, "unreadable", None, fault="journal.jsonl is no journal that can be read"),
+    line(7, 0, "unreadable", None, fault="journal.jsonl is not a readable journal"),
 ]
 
 
@@ -92,7 +92,7 @@ class FakeLibrary:
         self.go.wait(10)
         far(1.0)
         if build == "pytorch-0007":
-            raise LibraryError("journal.jsonl is no journal that can be read")
+            raise LibraryError("journal.jsonl is not a readable journal")
         return brief(recorded_build(1, 40, "failed"), ArchCosts())
 
     def comparison(self, before: Sequence[str], after: Sequence[str], far: Far) -> Comparison:

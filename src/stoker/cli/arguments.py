@@ -28,7 +28,7 @@ def jobs(text: str) -> int | None:
     """Return the value of `-j`; None for an automatic level. Raises argparse.ArgumentTypeError."""
     level = level_of(text)
     if level is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no level; write {LEVELS}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a level; write {LEVELS}")
     return None if level == "auto" else level
 
 
@@ -86,8 +86,10 @@ def limits(parser: argparse.ArgumentParser) -> None:
 def screen(parser: argparse.ArgumentParser) -> None:
     """How a build is shown."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--plain", action="store_true", help="plain lines: the build's output and a narration")
-    group.add_argument("--json", action="store_true", help="one JSON status a line, for programs")
+    group.add_argument(
+        "--plain", action="store_true", help="print plain lines: the build's output and progress messages"
+    )
+    group.add_argument("--json", action="store_true", help="print one JSON status per line, for programs")
     theme(parser)
 
 
@@ -99,7 +101,7 @@ def theme(parser: argparse.ArgumentParser) -> None:
 def build_id(parser: argparse.ArgumentParser) -> None:
     """The build that is meant."""
     parser.add_argument(
-        "id", nargs="?", metavar="ID", help="a build's ID, name or the start of one (default: the live one)"
+        "id", nargs="?", metavar="ID", help="a build's ID, its name or a prefix of either (default: the running build)"
     )
 
 

@@ -33,7 +33,7 @@ def attach_inside(address: str, options: Sequence[str]) -> int:
     """Become the engine's exec of `stoker attach` there, with these options. Raises CliError."""
     match = _ADDRESS.fullmatch(address)
     if match is None:
-        raise CliError(f"{clean(address, 80)!r} is no place; write podman://NAME, or docker://NAME/ID", USAGE)
+        raise CliError(f"{clean(address, 80)!r} is not an address; write podman://NAME, or docker://NAME/ID", USAGE)
     engine, name, build = match.groups()
     program = shutil.which(engine)
     if program is None:

@@ -19,13 +19,13 @@ from stoker.model.text import clean
 
 DESCRIPTION = """\
 Run a long build within the machine's memory; watch and govern it from any terminal.
-Nothing that happens to the terminal touches it."""
+Closing the terminal does not affect it."""
 
 EPILOG = """\
-stoker run -- ninja -C build      watch a build; q detaches, the build goes on
-stoker attach                     look at it again, from any login
-stoker jobs 12                    let 12 of its compilers run at once; 'auto' for what cores and memory allow
-stoker demo                       a small real build, made on the spot
+stoker run -- ninja -C build      run and watch a build; q detaches, the build continues
+stoker attach                     reattach, from any login
+stoker jobs 12                    run 12 jobs at once; 'auto': as many as cores and memory allow
+stoker demo                       a small real build, generated on the spot
 """
 
 UNMAPPED = "failed to map segment"
@@ -103,10 +103,10 @@ def _without_words() -> list[str]:
 def _scarce(err: Exception) -> str:
     """Return what the machine has too little of, with the remedy; empty where that is not the matter."""
     if isinstance(err, MemoryError) or (isinstance(err, ImportError) and UNMAPPED in str(err)):
-        return "no memory is to be had; raise the limit (ulimit -v) or free some; a build that was started goes on"
+        return "out of memory; raise the limit (ulimit -v) or free some; a build that was started goes on"
     if isinstance(err, BlockingIOError) or str(err) == "can't start new thread":
         return (
-            "no process or thread is to be had; raise the limit (ulimit -u and -v, pids.max) or end some processes; "
+            "no process or thread can be started; raise the limit (ulimit -u and -v, pids.max) or end some processes; "
             "a build that was started goes on"
         )
     return ""
@@ -187,33 +187,33 @@ def _module(name: str) -> Any:
 
 
 COMMANDS = {
-    "home": "all builds on one screen; 'stoker' alone does the same",
+    "home": "show all builds on one screen; 'stoker' alone does the same",
     "run": "run a build and watch it",
-    "demo": "a small real build that fights for memory, made on the spot",
-    "attach": "watch a build that runs or has ended",
+    "demo": "run a small generated build whose jobs compete for memory",
+    "attach": "watch a running or ended build",
     "ls": "list the builds",
-    "status": "what a build is doing",
-    "log": "a build's output",
-    "events": "a build's journal",
-    "jobs": "how many jobs may run: set it, or print it",
+    "status": "show what a build is doing",
+    "log": "print a build's output",
+    "events": "print what happened in a build",
+    "jobs": "set or print how many jobs may run",
     "pause": "start nothing new, or freeze everything",
-    "unpause": "end a pause: jobs start again, and what was frozen runs on",
+    "unpause": "end a pause: start jobs again, and continue frozen ones",
     "stop": "end a build and everything it started",
-    "replay": "play a recorded build in the same screens",
-    "verify": "prove that binaries will run, and on which GPU",
-    "package": "make a wheel that installs elsewhere: requires, or holds, the libraries that it needs",
-    "doctor": "say whether a build can succeed here, before it runs",
-    "diagnose": "say why a build failed, and what to do",
-    "report": "a recorded build as one HTML page",
-    "compare": "what changed between two builds, or several runs of each",
-    "export": "a recorded build for other tools: Perfetto, spreadsheets, programs",
-    "simulate": "run a build on paper: any policy, any memory, any cores",
-    "history": "the builds of this folder, and what jobs took in them",
-    "profiles": "how projects are built: list, show or check",
-    "rules": "the failures that diagnose knows: check your own, or try them on a log",
+    "replay": "play back a recorded build in the same screens",
+    "verify": "check whether binaries will run, and on which GPUs",
+    "package": "make a wheel that installs elsewhere, with or without its libraries inside",
+    "doctor": "check whether a build can succeed here, before it runs",
+    "diagnose": "find out why a build failed, and what to do",
+    "report": "write a recorded build as one HTML page",
+    "compare": "compare two builds, or several runs of each",
+    "export": "export a recorded build: for Perfetto, spreadsheets, programs",
+    "simulate": "simulate a build with any policy, memory and number of cores",
+    "history": "show the builds of this folder, and what their jobs took",
+    "profiles": "list, show or check profiles, which describe how to build projects",
+    "rules": "check your own rules for diagnose, or try all rules on a log",
     "themes": "list or check the colour themes",
-    "completion": "print what makes a shell complete stoker's commands",
-    "help": "what a command does; --man prints the manual page",
+    "completion": "print shell completions",
+    "help": "show help for a command; --man prints the manual page",
     "version": "print the version",
 }
 """What there is, with a line of help. Each is a module of `cli.commands` with `add_arguments` and `run`."""

@@ -48,7 +48,7 @@ def read_build(journal: Path, paths: BuildPaths | None, far: Callable[[float], N
             far(reader.offset / size)
     if not recorder.state.id:
         if not may_be_journal(journal):
-            raise CliError(f"{journal} is no journal; 'stoker ls' shows the builds", FAILURE)
+            raise CliError(f"{journal} is not a journal; 'stoker ls' shows the builds", FAILURE)
         raise CliError(f"{journal} holds no build yet; try again when it has begun", FAILURE)
     return recorder.value(final_state(paths) if paths is not None else None)
 

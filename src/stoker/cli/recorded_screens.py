@@ -60,5 +60,5 @@ def _browse(
     if app.failure is not None:
         raise app.failure
     if app.return_code:
-        raise ScreensFailedError("the full screen has failed, by a fault of stoker; plain lines: --plain")
+        raise ScreensFailedError("the full screen failed because of an error in stoker; use --plain for plain lines")
     return found

@@ -81,4 +81,6 @@ def run_screens(source: UpdateSource, options: TuiOptions, go_on: GoOn | None = 
             mouse=options.settings.mouse == "on",
         )
     except ScreensError as err:
-        raise ScreensFailedError("the full screen has failed, by a fault of stoker; plain lines: --plain") from err
+        raise ScreensFailedError(
+            "the full screen failed because of an error in stoker; use --plain for plain lines"
+        ) from err

@@ -125,7 +125,7 @@ async def _watch_lines(paths: BuildPaths, source: UpdateSource, screen: Screen, 
 
     def stop() -> None:
         asked.append(1)
-        how = "killing the build" if len(asked) > 1 else "stopping the build; once more to kill it"
+        how = "killing the build" if len(asked) > 1 else "stopping the build; press again to kill it"
         print(f"stoker: {how}", file=sys.stderr, flush=True)
         stopping.append(loop.create_task(_stop(paths, source, force=len(asked) > 1)))
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 
 def open_regular(path: Path, *, follow_links: bool = False) -> BinaryIO:
-    """Open a file to read. Raises OSError, also for what is no regular file, and for a link that is not followed."""
+    """Open a file to read. Raises OSError, also for what is not a regular file, and for a link that is not followed."""
     link = 0 if follow_links else os.O_NOFOLLOW
     try:
         # O_NONBLOCK: opening a FIFO that nobody writes would wait for ever.

@@ -150,7 +150,7 @@ def _keys(section: Section, actions: Collection[str] | None) -> dict[str, str]:
             continue
         other = next((a for a, k in keys.items() if k == key), None)
         if not key.isprintable() or not key or " " in key:
-            section.fail(action, f"{key!r} is no key; write it as x, X, f5, ctrl+d or plus")
+            section.fail(action, f"{key!r} is not a key; write it as x, X, f5, ctrl+d or plus")
         elif other is not None:
             section.fail(action, f"key {key!r} is for {other!r} already")
         else:

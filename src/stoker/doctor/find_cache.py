@@ -35,7 +35,7 @@ def _ccache(here: Surroundings) -> CompilerCache:
     limit = Later(lambda: ask([command.path, "--get-config", "max_size"], here.env, here.patience))
     stats = ask([command.path, "--print-stats"], here.env, here.patience)
     if stats.problem:
-        return CompilerCache(command, note=f"its figures cannot be had: {stats.problem}")
+        return CompilerCache(command, note=f"its statistics are not available: {stats.problem}")
     figures = {name: int(value) for name, value in _FIGURE.findall(stats.text)}
     size = figures.get("cache_size_kibibyte")
     return CompilerCache(

@@ -128,7 +128,7 @@ def _host(host: Compiler, toolkit: Toolkit, need: Need, env: Mapping[str, str]) 
         return grave(need, name, why, f"unset {host.asked}" if host.asked else "export NVCC_CCBIN=g++")
     version = host.command.version
     if not version or host.family == "other":
-        return warn(name, f"{host.command.path}: {host.command.problem or 'of no family that is known'}")
+        return warn(name, f"{host.command.path}: {host.command.problem or 'of an unknown family'}")
     title = f"{host.family} {dotted(version)}"
     newest = limits.gcc if host.family == "gcc" else limits.clang
     if newest is not None and version[0] > newest:

@@ -58,7 +58,7 @@ def _submodules(source: SourceTree, need: Need) -> Iterator[Check]:
     if source.is_checkout:
         remedy = f"git -C {shlex.quote(need.source)} submodule update --init --recursive"
     else:
-        why, remedy = f"{why}; this tree is no git checkout", "git clone --recursive URL"
+        why, remedy = f"{why}; this tree is not a git checkout", "git clone --recursive URL"
     without = len(source.missing) > source.nested_missing
     yield (fail if need.submodules == "must" and without else warn)(name, why, remedy)
 

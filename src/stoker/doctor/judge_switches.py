@@ -81,7 +81,7 @@ def _job_counts(environment: Environment, need: Need) -> Iterator[Check]:
             continue
         if not (value.isascii() and value.isdecimal() and int(value) > 0):
             judge = fail if need.knobs == "pytorch" else warn
-            yield judge(name, f"{value!r} is no number of jobs", f"unset {name}")
+            yield judge(name, f"{value!r} is not a number of jobs", f"unset {name}")
         else:
             why = f"{value}: it caps what stoker governs by memory{_worst_case(int(value), environment, need)}"
             yield warn(name, why, f"unset {name}  # stoker run -j {value} caps as well, and can be changed")

@@ -23,5 +23,5 @@ def check_alone(words: Sequence[str], folder: str) -> None:
             since = time.strftime("%Y-%m-%d %H:%M", time.localtime(build.started))
             raise DuplicateBuildError(
                 f"{build.id} runs the same command in the same folder since {since}; "
-                f"look at it with: stoker attach {build.id}, or start it all the same with: stoker run --again"
+                f"watch it with: stoker attach {build.id}, or start it anyway with: stoker run --again"
             )

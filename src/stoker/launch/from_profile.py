@@ -124,9 +124,9 @@ def _earlier(name: str, folder: str) -> EarlierBuild:
     if earlier is None:
         raise RequestError(f"there is no build of profile {name!r} in this folder to resume; run it without --resume")
     if earlier.live:
-        raise RequestError(f"{earlier.id} still runs; look at it with: stoker attach {earlier.id}")
+        raise RequestError(f"{earlier.id} still runs; watch it with: stoker attach {earlier.id}")
     if not earlier.step:
-        raise RequestError(f"{earlier.id} ended well; there is nothing to resume, run it without --resume")
+        raise RequestError(f"{earlier.id} succeeded; there is nothing to resume, run it without --resume")
     return earlier
 
 

@@ -81,7 +81,7 @@ def _fetch_submodules(action: Action, folder: str, environ: Mapping[str, str]) -
 def _fetch_large_files(folder: str, environ: Mapping[str, str]) -> StepSpec:
     top = top_of(folder, environ)
     if top is None:
-        raise CannotResumeError(f"{folder} is in no git repository; its large files cannot be fetched")
+        raise CannotResumeError(f"{folder} is not in a git repository; its large files cannot be fetched")
     if shutil.which("git-lfs", path=environ.get("PATH")) is None:
         raise CannotResumeError("git-lfs is not installed (apt install git-lfs)")
     command = ("git", "-C", str(top), "lfs", "pull")

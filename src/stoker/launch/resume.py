@@ -92,9 +92,9 @@ def _newest_here(folder: str) -> BuildPaths:
 
 def _check_ended(paths: BuildPaths, state: BuildState) -> None:
     if is_live(paths) or not state.over:
-        raise CannotResumeError(f"{paths.id} still runs; look at it with: stoker attach {paths.id}")
+        raise CannotResumeError(f"{paths.id} still runs; watch it with: stoker attach {paths.id}")
     if state.outcome == "done":
-        raise CannotResumeError(f"{paths.id} ended well; there is nothing to resume")
+        raise CannotResumeError(f"{paths.id} succeeded; there is nothing to resume")
     if not state.cwd or not Path(state.cwd).is_dir():
         raise CannotResumeError(f"{clean(state.cwd)}, where {paths.id} ran, is gone")
 
@@ -111,7 +111,7 @@ def _claimed(paths: BuildPaths) -> Iterator[IO[str]]:
         other = file.read(MAX_ID)
         if other and "/" not in other and (builds_dir() / other).is_dir():
             live = is_live(build_paths(other))
-            how = f"look at it with: stoker attach {other}" if live else f"resume that: stoker run --resume {other}"
+            how = f"watch it with: stoker attach {other}" if live else f"resume that: stoker run --resume {other}"
             raise CannotResumeError(f"{other} has resumed {paths.id} already; {how}")
         file.seek(0)
         file.truncate()

@@ -89,7 +89,7 @@ def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mappi
     given = [f"{name}={environ[name]}" for name in VARIABLES if environ.get(name)]
     wide = {**dict.fromkeys(VARIABLES, str(window)), NINJA_FLAGS: f"-j{window}"}
     added = {name: value for name, value in wide.items() if not environ.get(name)}
-    note = f"{' and '.join(given)} is set: no more jobs than that; unset it to let stoker decide" if given else ""
+    note = f"{' and '.join(given)} is set and limits the jobs; unset it to let stoker decide" if given else ""
     return Prepared(tuple(words), added | _own_schedulers(jobs, environ), note)
 
 
@@ -138,4 +138,4 @@ def _with_option(words: Sequence[str], option: str) -> tuple[str, ...]:
 
 
 def _kept(width: int) -> str:
-    return f"-j{width} is yours: no more jobs than that; leave it out to let stoker decide"
+    return f"-j{width} is your limit; leave it out to let stoker decide"

@@ -198,7 +198,9 @@ def _mapping_decoder(key: Any, value: Any) -> _Decoder:
         try:
             return {decode_key(key(k), where): decoder(v, f"{where}.{k}") for k, v in data.items()}
         except ValueError as err:
-            raise (err if isinstance(err, CodecError) else CodecError(f"{where} has a key that is no number")) from err
+            raise (
+                err if isinstance(err, CodecError) else CodecError(f"{where} has a key that is not a number")
+            ) from err
 
     return decode_mapping
 

@@ -51,7 +51,7 @@ def checked(asked: str, machine: str) -> PlatformPromise:
     """The tag that a person asks for. Raises PackagingError."""
     promise = parse_platform(asked)
     if promise is None or promise.kind == "musllinux":
-        raise PackagingError(f"{asked!r} is no tag for glibc; write it as manylinux_2_28_{machine}, or auto")
+        raise PackagingError(f"{asked!r} is not a glibc tag; write it as manylinux_2_28_{machine}, or auto")
     if promise.machine != machine:
         raise PackagingError(f"{asked!r} is for {promise.machine}, and the wheel's libraries are for {machine}")
     return promise

@@ -138,13 +138,15 @@ def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
     found, exact = _matches(builds, wanted)
     if not found:
         if builds_dir().exists() and not _is_own_folder(builds_dir()):
-            raise NoSuchBuildError(f"the builds in {builds_dir()} are another user's; be that user, or set HOME")
+            raise NoSuchBuildError(
+                f"the builds in {builds_dir()} belong to another user; run as that user, or set HOME"
+            )
         if wanted is not None:
             raise NoSuchBuildError(f"no build {wanted!r}; 'stoker ls' shows them")
         raise NoSuchBuildError("there is no build yet; start one with: stoker run -- COMMAND")
     live = [b for b in found if b.live]
     if live_only and not live:
-        raise NoSuchBuildError("no build is live" if wanted is None else f"build {found[0].id} is over")
+        raise NoSuchBuildError("no build is running" if wanted is None else f"build {found[0].id} is over")
     meant = live or found
     if wanted is None:
         meant = [b for b in meant if b.cwd == _working_folder()] or meant

@@ -218,7 +218,7 @@ class History:
         except (sqlite3.Error, ForeignError) as err:
             self._fault(err)
         except (UnusableError, UnsafeFolderError, OSError) as err:
-            self._say(f"what jobs took in earlier builds is not used: {err}")
+            self._say(f"the history of jobs is not used: {err}")
 
     def _renew(self) -> None:
         """Move the damaged file aside and start a new one."""
@@ -227,7 +227,7 @@ class History:
         def anew() -> None:
             aside = self._file.renew()
             if aside is not None:
-                self._say(f"what jobs took in earlier builds was damaged and begins anew; the old file is {aside}")
+                self._say(f"the history of jobs was damaged and starts over; the old file is {aside}")
 
         self._begin(anew)
 
@@ -236,7 +236,7 @@ class History:
         if is_damage(err):
             self._damaged = True
         elif not is_busy(err):
-            self._say(f"what jobs take is not kept: {err} ({self._file.path})")
+            self._say(f"the history of jobs cannot be saved: {err} ({self._file.path})")
 
     def _say(self, text: str) -> None:
         if text not in self._said:

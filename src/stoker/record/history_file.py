@@ -149,7 +149,7 @@ class HistoryFile:
         self._make()
         info = self.path.stat()
         if not stat.S_ISREG(info.st_mode):
-            raise UnusableError(f"{self.path} is no regular file")
+            raise UnusableError(f"{self.path} is not a regular file")
         self._opened = info.st_dev, info.st_ino
         writer = _connect(self.path, WRITE_PATIENCE)
         try:

@@ -60,7 +60,7 @@ class JournalReader:
                 if record is not None:
                     yield record
         if self._fault is not None and not self._recognised:
-            raise JournalError(f"{self.path} is no journal that can be read: {self._fault}")
+            raise JournalError(f"{self.path} is not a readable journal: {self._fault}")
 
     def _lines(self, file: IO[bytes]) -> Iterator[bytes]:
         """Yield whole lines; one that is too long comes as only a newline. Moves `offset` before each."""

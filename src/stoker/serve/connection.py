@@ -141,7 +141,7 @@ class EngineClient:
                     case Bye(reason):
                         self.bye = reason
         except (FrameError, ProtocolError) as err:
-            self.bye = f"what answers is no engine: {err}"
+            self.bye = f"what answers is not an engine: {err}"
         finally:
             for waiting in self._replies.values():
                 if not waiting.done():
@@ -152,14 +152,14 @@ class EngineClient:
 def _check_owner(path: Path, uid: int) -> None:
     """Check that an engine runs as the current user; another user's messages are neither trusted nor answered."""
     if uid != os.getuid():
-        raise ForeignSocketError(f"what listens on {path} belongs to user {uid}, so it is no engine of yours")
+        raise ForeignSocketError(f"what listens on {path} belongs to user {uid}, so it is not your engine")
 
 
 async def _read_hello(reader: asyncio.StreamReader) -> ServerHello:
     try:
         frame = await read_frame(reader)
     except FrameError as err:
-        raise ProtocolError(f"what answers is no engine: {err}") from err
+        raise ProtocolError(f"what answers is not an engine: {err}") from err
     if frame is None:
         raise ConnectionResetError("the engine closed the connection")
     return parse_server_hello(frame)

@@ -129,7 +129,7 @@ def parse_server_hello(data: Mapping[str, Any]) -> ServerHello:
         raise NotLetInError(str(data.get("reason", "the engine closed the connection")))
     protocol, seq, snapshot = data.get("protocol"), data.get("seq"), data.get("snapshot")
     if data.get("type") != "hello" or not _is_int(protocol) or not _is_int(seq):
-        raise ProtocolError("what answers is no engine")
+        raise ProtocolError("what answers is not an engine")
     if protocol != PROTOCOL_VERSION:
         raise ProtocolError(f"the engine speaks protocol {protocol}, not {PROTOCOL_VERSION}; use its own stoker")
     try:

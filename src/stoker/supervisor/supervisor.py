@@ -130,7 +130,7 @@ class Supervisor:
         self.start_build(ready, watching)
         os.close(ready)
         if not self.build_pid:
-            sys.exit("no process is to be had for the command: a limit of processes is reached (ulimit -u, pids.max)")
+            sys.exit("no process can be started for the command: the process limit is reached (ulimit -u, pids.max)")
         self.engine.start(watching)
 
     def build_is_over(self) -> bool:
@@ -431,7 +431,7 @@ class Supervisor:
     def announce_end(self) -> None:
         """If no engine could: call the notify command, and leave it to its own limit."""
         name = "".join(c if c.isprintable() else "?" for c in self.name)
-        message = f"stoker: {name} ended with {self.exit_code}; no engine lived to say more"
+        message = f"stoker: {name} ended with {self.exit_code}; no engine was left to report more"
         state = "stopped" if self.stop else "failed" if self.exit_code else "done"
         seconds, log, host = time.time() - self.started, self.path("output.log"), os.uname().nodename
         build = os.path.basename(self.folder)

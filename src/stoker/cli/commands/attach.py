@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker attach`."""
     arguments.build_id(parser)
     arguments.screen(parser)
-    parser.add_argument("--read-only", action="store_true", help="only look: no key can touch the build")
+    parser.add_argument("--read-only", action="store_true", help="only watch: no key can affect the build")
 
 
 def run(args: argparse.Namespace) -> int:

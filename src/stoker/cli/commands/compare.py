@@ -33,14 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker compare`."""
     help_text = "a build's ID, or a journal; several runs of it as A1,A2,A3"
     parser.add_argument("before", metavar="A", help=help_text)
-    parser.add_argument("after", metavar="B", help="the same, for what is compared with A")
+    parser.add_argument("after", metavar="B", help="the same, for the builds to compare with A")
     parser.add_argument(
         "--fail-above",
         type=_share,
         metavar="5%",
-        help=f"exit with {FAILURE} if time, CPU time, memory, kills or misses grew by more, above noise",
+        help=f"exit with {FAILURE} if time, CPU time, memory, kills or misses grew by more, beyond noise",
     )
-    parser.add_argument("--plain", action="store_true", help="print it, also on a terminal")
+    parser.add_argument("--plain", action="store_true", help="print text, even on a terminal")
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
     arguments.theme(parser)
 
@@ -80,7 +80,7 @@ def _share(text: str) -> float:
     except ValueError:
         share = math.nan
     if not 0 <= share < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share; write it as 5%")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage; write it as 5%")
     return share
 
 

@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker demo`."""
     arguments.screen(parser)
     arguments.limits(parser)
-    parser.add_argument("--seconds", type=float, default=40.0, help="about how long it shall take (default: 40)")
-    parser.add_argument("--fail", action="store_true", help="with one real compile error in it")
+    parser.add_argument("--seconds", type=float, default=40.0, help="approximate duration (default: 40)")
+    parser.add_argument("--fail", action="store_true", help="include one real compile error")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -39,9 +39,9 @@ NOTHING_KNOWN = 1
 ENDED_WELL = 3
 
 EMPTY = "there is nothing in it; was the log written to another file? (2>&1)"
-NO_TEXT = "it is no text; name the log of a build"
+NO_TEXT = "it is not text; name the log of a build"
 NOTHING = "nothing known in it; look for the first 'error' or 'FAILED', or build again with -j 1 and look at its end"
-WELL = "ends like a build that ended well"
+WELL = "ends like a successful build"
 
 PROGRESS_AFTER = 2.0
 PROGRESS_EVERY = 0.2
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the failures that are known, the first cause first, or the likely place of an unknown one.
 
-    0 something was found, 1 nothing known was found, 3 it ends like a build that ended well, 2 it cannot be read;
+    0 something was found, 1 nothing known was found, 3 it ends like a successful build, 2 it cannot be read;
     raises CliError (2).
     """
     logs = [log for word in args.files for log in _expanded(word)] if args.files else [_meant()]
@@ -229,7 +229,7 @@ def _nothing_text(answer: _Answer) -> str:
     if state.over and state.outcome != "done":
         return NOTHING
     if state.outcome == "done":
-        return "ended well, there is nothing to diagnose"
+        return "succeeded; there is nothing to diagnose"
     return "still runs, and nothing has failed so far"
 
 

@@ -15,7 +15,7 @@ from stoker.cli.errors import FAILURE, USAGE, CliError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `stoker doctor`."""
     parser.add_argument(
-        "-p", "--profile", metavar="NAME", help="what this profile's build needs ('stoker profiles list')"
+        "-p", "--profile", metavar="NAME", help="check what this profile needs ('stoker profiles list')"
     )
     settings(parser)
     parser.add_argument("--json", action="store_true", help="JSON, for programs")

@@ -27,8 +27,8 @@ PROGRESS_SECONDS = 60.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker events`."""
     arguments.build_id(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="go on as it grows, until the build ends")
-    parser.add_argument("--json", action="store_true", help="the journal's own records, one JSON object a line")
+    parser.add_argument("-f", "--follow", action="store_true", help="follow it until the build ends")
+    parser.add_argument("--json", action="store_true", help="print the journal's records, one JSON object per line")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -24,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=FORMATS,
         default="chrome",
-        help="chrome: for ui.perfetto.dev; csv, jsonl: one job a line; trace: for simulate (default: chrome)",
+        help="chrome: for ui.perfetto.dev; csv, jsonl: one job per line; trace: for simulate (default: chrome)",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: stdout)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="output file (default: stdout)")
 
 
 def run(args: argparse.Namespace) -> int:

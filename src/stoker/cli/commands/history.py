@@ -29,15 +29,17 @@ HEAVIEST = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker history`."""
     parser.add_argument(
-        "-n", type=int, metavar="N", help=f"the jobs remembered, and the N heaviest of them (default: {HEAVIEST})"
+        "-n", type=int, metavar="N", help=f"list remembered jobs, with the N heaviest (default: {HEAVIEST})"
     )
     parser.add_argument(
         "--builds",
         action="store_true",
-        help="the builds of this folder, and how long each took beside those before",
+        help="list the builds of this folder, each compared with earlier ones",
     )
-    parser.add_argument("--plain", action="store_true", help="print it, also on a terminal")
-    parser.add_argument("--forget", action="store_true", help="empty it: the next build begins with what classes say")
+    parser.add_argument("--plain", action="store_true", help="print text, even on a terminal")
+    parser.add_argument(
+        "--forget", action="store_true", help="delete the history of jobs; predictions start over from classes"
+    )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
     arguments.theme(parser)
 

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the list, and each build that is chosen, until the person leaves the list."""
     if not (running_in_terminal() and has_size()):
-        raise CliError("this is no terminal for a full screen; 'stoker ls' prints the builds", USAGE)
+        raise CliError("this terminal cannot show a full screen; 'stoker ls' prints the builds", USAGE)
     screen = tui_options(args.theme)
     for line in repair_all():
         say(line)

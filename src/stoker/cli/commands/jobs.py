@@ -60,7 +60,7 @@ def _understood(words: list[str]) -> tuple[str | None, int | Literal["auto"] | N
         first, last = [last], first[0]
     level = level_of(last)
     if level is None and (first or NUMBER.fullmatch(last)):
-        raise CliError(f"{last!r} is no level; write {LEVELS}; to run nothing: stoker pause")
+        raise CliError(f"{last!r} is not a level; write {LEVELS}; to run nothing: stoker pause")
     if level is None:
         return last, None
     return (first[0] if first else None), level

@@ -24,7 +24,7 @@ POLL_SECONDS = 0.3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker log`."""
     arguments.build_id(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="go on as it grows, until the build ends")
+    parser.add_argument("-f", "--follow", action="store_true", help="follow it until the build ends")
 
 
 def run(args: argparse.Namespace) -> int:

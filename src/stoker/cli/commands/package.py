@@ -19,7 +19,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `stoker package`."""
-    parser.add_argument("wheel", metavar="WHEEL", help="a wheel, or a pattern in quotes: the newest that it matches")
+    parser.add_argument("wheel", metavar="WHEEL", help="a wheel, or a quoted pattern: the newest match")
     parser.add_argument(
         "--mode",
         required=True,
@@ -27,13 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pypi: require NVIDIA's packages; bundle: copy their libraries into the wheel",
     )
     parser.add_argument(
-        "-o", "--output", default="wheelhouse", metavar="DIR", help="where the new wheel goes (default: wheelhouse)"
+        "-o", "--output", default="wheelhouse", metavar="DIR", help="folder of the new wheel (default: wheelhouse)"
     )
     parser.add_argument(
-        "--plat", default="auto", metavar="auto|TAG", help="the platform tag (default: the lowest that is true)"
+        "--plat", default="auto", metavar="auto|TAG", help="the platform tag (default: the lowest true one)"
     )
     parser.add_argument(
-        "--level", type=int, choices=range(10), default=6, metavar="N", help="0 (stored) to 9, by default 6"
+        "--level", type=int, choices=range(10), default=6, metavar="N", help="compression, 0 (stored) to 9 (default: 6)"
     )
     as_json(parser)
 

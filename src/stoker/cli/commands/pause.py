@@ -11,7 +11,7 @@ from stoker.cli.asking import ask_engine, live_build
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker pause`."""
     arguments.build_id(parser)
-    parser.add_argument("--now", action="store_true", help="freeze what runs, too, instead of letting it end")
+    parser.add_argument("--now", action="store_true", help="also freeze running jobs, instead of letting them finish")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -26,17 +26,17 @@ from stoker.model.units import format_bytes
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker profiles`."""
     actions = parser.add_subparsers(dest="action", metavar="list|show|check|schema", required=True)
-    listing = actions.add_parser(
-        "list", help="all profiles, a person's own before the shipped ones", allow_abbrev=False
-    )
+    listing = actions.add_parser("list", help="list all profiles, yours before the shipped ones", allow_abbrev=False)
     listing.add_argument("--json", action="store_true", help="JSON, for programs")
-    show = actions.add_parser("show", help="a profile with everything filled in, for this folder", allow_abbrev=False)
+    show = actions.add_parser(
+        "show", help="print a profile with everything filled in, for this folder", allow_abbrev=False
+    )
     show.add_argument("name", metavar="NAME|./FILE")
     settings(show)
     show.add_argument("--json", action="store_true", help="JSON, for programs")
-    check = actions.add_parser("check", help="every fault, with its line", allow_abbrev=False)
+    check = actions.add_parser("check", help="report every error, with its line", allow_abbrev=False)
     check.add_argument("names", nargs="*", metavar="NAME|FILE", help="what to check (default: all profiles)")
-    actions.add_parser("schema", help="the JSON schema of profiles, for editors", allow_abbrev=False)
+    actions.add_parser("schema", help="print the JSON schema of profiles, for editors", allow_abbrev=False)
 
 
 def run(args: argparse.Namespace) -> int:

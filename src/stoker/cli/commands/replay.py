@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker replay`."""
     parser.add_argument("id", metavar="ID|FILE", help="a build's ID, or a journal")
     arguments.screen(parser)
-    parser.add_argument("--speed", type=float, default=10.0, help="times as fast as it was (default: 10)")
+    parser.add_argument("--speed", type=float, default=10.0, help="times real time (default: 10)")
 
 
 def run(args: argparse.Namespace) -> int:

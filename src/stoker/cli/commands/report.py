@@ -24,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker report`."""
     parser.add_argument("id", nargs="?", metavar="ID|FILE", help="a build's ID, or a journal (default: the last build)")
     parser.add_argument(
-        "--no-paper", action="store_true", help="leave out what it would have been: minutes, of thousands of jobs"
+        "--no-paper", action="store_true", help="skip the simulations, which take minutes for thousands of jobs"
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to (default: ID.html; - is stdout)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="output file (default: ID.html; - is stdout)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def _extras(build: RecordedBuild, *, paper: bool) -> Extras:
         model = on_paper(build)
     except NothingRanError:
         return Extras(templates=longest, archs=archs)
-    with progress("putting the build on paper") as far:
+    with progress("simulating the build") as far:
         tried = worked_out(partial(what_if, model), paper_runs(model), far)
     found = [one for one in tried if one is not None]
     return Extras(found, note(model, found[0].seconds - model.outside), longest, archs)

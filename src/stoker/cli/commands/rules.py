@@ -20,9 +20,11 @@ from stoker.model.text import clean
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker rules`."""
     actions = parser.add_subparsers(dest="action", metavar="check|try", required=True)
-    check = actions.add_parser("check", help="every file's fault, and whether rules find their examples")
+    check = actions.add_parser("check", help="report errors in rule files, and whether rules find their examples")
     check.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: all of your own")
-    trying = actions.add_parser("try", help="each rule that a log matches, with its first line", allow_abbrev=False)
+    trying = actions.add_parser(
+        "try", help="list each rule that a log matches, with its first line", allow_abbrev=False
+    )
     trying.add_argument("log", metavar="LOG|-")
     add_rules(trying)
 

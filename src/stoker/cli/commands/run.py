@@ -24,29 +24,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.screen(parser)
     arguments.limits(parser)
     parser.add_argument("--detach", action="store_true", help="start the build, print its ID, and return")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be run, and run nothing")
+    parser.add_argument("--dry-run", action="store_true", help="print what would run, without running it")
     parser.add_argument("-p", "--profile", metavar="NAME", help="run the steps of a profile ('stoker profiles list')")
     arguments.settings(parser)
     parser.add_argument(
-        "--no-doctor", action="store_true", help="with -p: begin even if 'stoker doctor' says that it cannot succeed"
+        "--no-doctor", action="store_true", help="with -p: start even if 'stoker doctor' says that it cannot succeed"
     )
     parser.add_argument(
         "--resume",
         action="store_true",
         help="resume the last build of this folder, or of -p, or build ID, at the step where it stopped",
     )
-    parser.add_argument("--remedy", action="store_true", help="with --resume: do first what the diagnosis offers")
+    parser.add_argument("--remedy", action="store_true", help="with --resume: apply the remedy of the diagnosis first")
     parser.add_argument(
-        "--again", action="store_true", help="start it even if the same command runs in this folder already"
+        "--again", action="store_true", help="start it even if the same command already runs in this folder"
     )
     parser.add_argument(
         "--notify",
         metavar="COMMAND",
-        help="a shell command to call at the end, a failure, a kill for memory, or when you are waited for ('': none)",
+        help="a shell command to call at the end, a failure, a kill for memory, or a wait for you ('': none)",
     )
-    parser.add_argument("--name", help="what to call the build (default: the folder's name)")
+    parser.add_argument("--name", help="name of the build (default: the folder's name)")
     parser.add_argument(
-        "words", nargs=argparse.REMAINDER, metavar="COMMAND...", help="the build, after --; after -p: more for it"
+        "words",
+        nargs=argparse.REMAINDER,
+        metavar="COMMAND...",
+        help="the command, after --; after -p: extra arguments for it",
     )
 
 

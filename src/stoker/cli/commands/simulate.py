@@ -31,25 +31,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's words."""
     source = parser.add_argument_group("the build")
     source.add_argument(
-        "trace", nargs="?", metavar="ID|FILE", help="a recorded build, its journal, or a trace: one JSON object a job"
+        "trace", nargs="?", metavar="ID|FILE", help="a recorded build, its journal, or a trace: one JSON object per job"
     )
     source.add_argument("--synthetic", choices=sorted(BUILDS), help="a made-up build instead")
-    source.add_argument("--jobs", type=_positive, metavar="N", help="with --synthetic: so many jobs in all")
+    source.add_argument("--jobs", type=_positive, metavar="N", help="with --synthetic: total number of jobs")
     source.add_argument(
-        "--order", choices=get_args(Order), default="scattered", help="with --synthetic: where the heavy jobs stand"
+        "--order", choices=get_args(Order), default="scattered", help="with --synthetic: placement of the heavy jobs"
     )
-    source.add_argument("--seed", type=int, default=1, help="another build, and other noise (default: 1)")
+    source.add_argument("--seed", type=int, default=1, help="random seed of build and noise (default: 1)")
     source.add_argument("--write", type=Path, metavar="FILE", help="write the build as a trace and stop")
     run = parser.add_argument_group("the machine and the policy")
-    run.add_argument("--ram", type=_size, metavar="SIZE", help="memory, as 64G (default: what the recorded build had)")
-    run.add_argument("--cores", type=_positive, metavar="N", help="how many jobs get on at once (default: as recorded)")
+    run.add_argument("--ram", type=_size, metavar="SIZE", help="memory, such as 64G (default: as recorded)")
+    run.add_argument("--cores", type=_positive, metavar="N", help="number of cores (default: as recorded)")
     names = "stoker, fixed:N, longest:N, load:N, kill-and-restart or psi (default: all but longest)"
     run.add_argument("--policy", metavar="NAME", help=names)
     run.add_argument(
-        "--predictions", choices=PREDICTIONS, help="what stoker knows of the jobs (default: noisy, or as recorded)"
+        "--predictions", choices=PREDICTIONS, help="how well stoker predicts the jobs (default: noisy, or as recorded)"
     )
     run.add_argument(
-        "--remote", type=far_of, metavar="SLOTS[,BANDWIDTH]", help="with others that compile for it, as 100,10G (bit/s)"
+        "--remote",
+        type=far_of,
+        metavar="SLOTS[,BANDWIDTH]",
+        help="simulate other machines that compile for it, such as 100,10G (bit/s)",
     )
     parser.add_argument("--json", action="store_true", help="JSON, for programs")
 

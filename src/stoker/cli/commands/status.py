@@ -75,7 +75,7 @@ def distance_of(update: Update) -> str:
     if update.link not in ("lost", "journal"):
         return ""
     clock = time.strftime("%H:%M:%S", time.localtime(update.state.time))
-    why = "no engine answers; the build goes on" if update.link == "lost" else f"by the journal: {update.note}"
+    why = "no engine answers; the build goes on" if update.link == "lost" else f"from the journal: {update.note}"
     return f"{clock}: {why}"
 
 
@@ -97,7 +97,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
     frozen = f"  {p.frozen} frozen" if p.frozen else ""
     if state.level.ungoverned:
-        lines.append(f"  jobs      {compilers(state)}, which nobody can hold or count")
+        lines.append(f"  jobs      {compilers(state)}, which cannot be held or counted")
     else:
         lines.append(
             f"  jobs      {p.finished}/{total}{share}  {remote_text.counts(p)}{waiting}{frozen}  {p.failed} failed"

@@ -17,7 +17,7 @@ from stoker.record.builds import is_live
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker stop`."""
     arguments.build_id(parser)
-    parser.add_argument("--force", action="store_true", help="SIGKILL at once instead of SIGTERM first")
+    parser.add_argument("--force", action="store_true", help="send SIGKILL at once, instead of SIGTERM first")
 
 
 def run(args: argparse.Namespace) -> int:

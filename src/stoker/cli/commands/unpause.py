@@ -28,5 +28,5 @@ def run(args: argparse.Namespace) -> int:
         raise CliError(str(err), FAILURE) from err
     if isinstance(outcome, BuildState):
         return print_level(outcome)
-    print(f"stoker: no engine answers; processes that were stopped and go on now: {outcome}", file=sys.stderr)
+    print(f"stoker: no engine answers; stopped processes that continue now: {outcome}", file=sys.stderr)
     return 0

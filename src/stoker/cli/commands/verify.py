@@ -16,20 +16,24 @@ _LONGEST_WAIT = 86400.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `stoker verify`."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a wheel, a binary, a folder or an installed package")
-    parser.add_argument("--arch-list", default="", metavar="LIST", help='what was asked for, as in "8.0;9.0+PTX"')
+    parser.add_argument(
+        "--arch-list", default="", metavar="LIST", help='the requested architectures, as in "8.0;9.0+PTX"'
+    )
     parser.add_argument(
         "--device",
         action="append",
         default=[],
         metavar="GPU",
-        help="judge for this GPU instead of those of this machine: 9.0 or A100; may be repeated",
+        help="check against this GPU instead of this machine's: 9.0 or A100; may be repeated",
     )
     newest = parser.add_mutually_exclusive_group()
-    newest.add_argument("--driver", default="", metavar="VERSION", help="judge for this driver: 570.86")
-    newest.add_argument("--cuda", default="", metavar="VERSION", help="judge for a driver that serves CUDA 12.8, say")
+    newest.add_argument("--driver", default="", metavar="VERSION", help="check against this driver: 570.86")
+    newest.add_argument(
+        "--cuda", default="", metavar="VERSION", help="check against a driver that supports this CUDA version: 12.8"
+    )
     parser.add_argument("--strict", action="store_true", help="exit with 1, not 0, if it runs only in part; for CI")
     parser.add_argument("--run", action="store_true", help="also run a small matrix product on every GPU here")
-    parser.add_argument("--hashes", action="store_true", help="compare every hash in RECORD, also of large files")
+    parser.add_argument("--hashes", action="store_true", help="compare every hash in RECORD, even of large files")
     parser.add_argument(
         "--driver-wait",
         type=_seconds,
@@ -37,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long the driver may take to list this machine's GPUs (default 60: it may have to wake them)",
     )
     output = parser.add_mutually_exclusive_group()
-    output.add_argument("-q", "--quiet", action="store_true", help="print the verdict alone, in one line")
+    output.add_argument("-q", "--quiet", action="store_true", help="print only the verdict, in one line")
     output.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
@@ -82,7 +86,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= _LONGEST_WAIT:  # false for nan too
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; write it as 60")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds; write it as 60")
     return seconds
 
 

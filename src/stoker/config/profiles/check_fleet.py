@@ -71,7 +71,7 @@ def _hosts(distcc: Distcc) -> Iterator[Fault]:
     for word in distcc.words:
         if len(word) > MAX_HOST or not HOST.fullmatch(word):
             yield Fault(
-                "distcc", "hosts", f"{word[:MAX_HOST]!r} is no host of distcc; write build1/16, @build2 or localhost/2"
+                "distcc", "hosts", f"{word[:MAX_HOST]!r} is not a distcc host; write build1/16, @build2 or localhost/2"
             )
         elif ",cpp" in word:
             yield Fault("distcc", "hosts", f"{word!r} is for distcc's pump; leave ,cpp out: this machine preprocesses")

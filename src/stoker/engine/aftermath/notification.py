@@ -70,7 +70,7 @@ class NotifyHook:
             yield ev.HookEnded(occasion, code, round(time.monotonic() - began, 3))
             if code:
                 how = "took too long" if code in _BY_LIMIT else f"ended with {code}"
-                yield ev.Noticed("warning", f"the notify command {how} ({occasion}); what it said: notify.log")
+                yield ev.Noticed("warning", f"the notify command {how} ({occasion}); its output: notify.log")
 
 
 def _facts(state: BuildState, occasion: Occasion, message: str, now: float) -> HookFacts:

@@ -53,7 +53,7 @@ class UserCommands:
         word = "automatic" if wanted is None else str(wanted)
         why = f"asked for; {self._jobs.counts()}"
         if guarded != was_guarded:
-            why += "; memory is cared for again" if guarded else "; memory is not cared for"
+            why += "; memory is guarded again" if guarded else "; memory is not guarded"
         if freed:
             why += "; nothing runs alone any more"
         if self._level_control.one_by_one:

@@ -160,12 +160,12 @@ class ConfigReload:
         if reading.rest:
             yield ev.Noticed("info", f"{short(reading.changed)}: commands and environment count from the next build on")
         elif repaired and not any_change:
-            yield ev.Noticed("info", f"{short(reading.changed)} is without fault again; nothing has changed")
+            yield ev.Noticed("info", f"{short(reading.changed)} has no errors any more; nothing has changed")
 
     def _remark(self, change: ChoiceChange, *, level_by_hand: bool) -> str:
         if change.about == "memory" and self._memory_by_hand:
-            return "; --memory goes before it"
-        return "; the level that was set by hand goes before it" if change.about == "level" and level_by_hand else ""
+            return "; --memory takes precedence"
+        return "; the level that was set by hand takes precedence" if change.about == "level" and level_by_hand else ""
 
     def _merged(self) -> Priors:
         return merged(self.choices.profile.classes, self.choices.classes, self._shipped)

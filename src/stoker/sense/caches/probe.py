@@ -105,4 +105,6 @@ def _first(connection: socket.socket, deadline: float) -> bytes:
 def _judged(said: bytes, endpoint: CachePlace) -> str:
     if not said:
         return "it hangs up without an answer"
-    return "" if said.startswith(_BEGINS[endpoint.protocol]) else f"what listens there is no {endpoint.protocol} server"
+    return (
+        "" if said.startswith(_BEGINS[endpoint.protocol]) else f"what listens there is not a {endpoint.protocol} server"
+    )

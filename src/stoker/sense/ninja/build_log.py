@@ -222,7 +222,7 @@ class NinjaLog:
         entry = parse_entry(line, self.offset)
         if entry is None:
             if line.strip():
-                self.notes.say(f"{self.name} holds lines that are no ninja log; they are skipped")
+                self.notes.say(f"{self.name} holds lines that are not from a ninja log; they are skipped")
             return None
         if entry.edge == self._last_edge:
             return None

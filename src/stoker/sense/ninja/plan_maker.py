@@ -243,7 +243,7 @@ def _write_graph(plan: _Plan, directory: Path, file: IO[bytes]) -> str:
         groups = grouped(tasks)
         signal.alarm(0)
     except (GraphError, PlanError, OSError) as err:
-        return f"the time left is estimated by counting jobs, for want of the graph: {err}"
+        return f"the time left is estimated by counting jobs, because the graph is not available: {err}"
     edges: list[PlannedEdge] = []
     for task, group in zip(tasks, groups.of_task, strict=True):
         named = next((by_output[o] for o in task.outputs if o in by_output), None)
