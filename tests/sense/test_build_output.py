@@ -71,13 +71,40 @@ def test_a_coloured_failure(log: Path) -> None:
 
 
 def test_a_failure_is_told_when_nothing_more_comes(log: Path) -> None:
-    reader = BuildOutput(log)
+    now = 10.0
+    reader = BuildOutput(log, clock=lambda: now)
     assert reader.read_new() == []
     log.write_bytes(b"FAILED: x.o \ncc x\nbad\n")
     assert reader.read_new() == []
+    assert reader.read_new() == [], "at once a pause says nothing"
+    now += 0.5
     assert [f.output for f in _failures(reader.read_new())] == ["x.o"]
     assert reader.read_new() == []
     assert reader.finish() == []
+
+
+def test_a_failure_without_a_word_yet_is_waited_for_longer(log: Path) -> None:
+    """Ninja says first what has failed, and looks through megabytes of its output before it prints them."""
+    now = 10.0
+    reader = BuildOutput(log, clock=lambda: now)
+    log.write_bytes(b"FAILED: x.o \ncc x\n")
+    assert reader.read_new() == []
+    now += 0.5
+    assert reader.read_new() == []
+    with log.open("ab") as file:
+        file.write(b"x.c:1: error: bad\n")
+    assert reader.read_new() == []
+    now += 0.5
+    assert [f.excerpt for f in _failures(reader.read_new())] == [(b"x.c:1: error: bad",)]
+
+
+def test_a_death_without_a_word_is_told_all_the_same(log: Path) -> None:
+    now = 10.0
+    reader = BuildOutput(log, clock=lambda: now)
+    log.write_bytes(b"FAILED: x.o \ncc x\n")
+    assert reader.read_new() == []
+    now += 1.5
+    assert [(f.output, f.excerpt) for f in _failures(reader.read_new())] == [("x.o", ())]
 
 
 def test_two_failures_in_a_row_and_an_inner_make(log: Path) -> None:

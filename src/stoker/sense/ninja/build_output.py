@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,11 @@ BEFORE = 8000
 
 MAX_STEP_BACK = 20
 """Percent by which CMake's percentage may fall within one make: parallel recipes announce themselves out of order."""
+
+QUIET_SECONDS, SILENT_SECONDS = 0.2, 1.0
+"""Nothing must come for so long before a failure is taken to be complete, and for so long if it has neither a word
+nor an exit status so far. Ninja writes line by line, and looks through a step's output before: on a busy machine with
+pauses. What seems to have died without a word is taken for killed."""
 
 MAX_FAILURES = 100
 """Failures reported from one log; a broken compiler with `-k 0` would give thousands."""
@@ -127,6 +133,11 @@ class _Block:
             elif len(self.lines) < EXCERPT_LINES:
                 self.lines.append(_plain(line, self.indent)[:EXCERPT_LINE])
 
+    @property
+    def quiet_seconds(self) -> float:
+        """For how long nothing must come to take it for complete."""
+        return SILENT_SECONDS if self.code is None and not self.lines else QUIET_SECONDS
+
     def step(self) -> ReportedFailure:
         """What the block says so far."""
         return ReportedFailure(self.output, self.command or "", self.code, tuple(self.lines), self.start, self.end)
@@ -155,9 +166,11 @@ class _Recipes:
 class BuildOutput:
     """Reads a growing log; `offset` is how far it has looked."""
 
-    def __init__(self, path: Path, offset: int = 0) -> None:
+    def __init__(self, path: Path, offset: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         self.path = path
         self.offset = offset
+        self._clock = clock
+        self._grew_at = clock()
         self._carry = b""
         self._inside_line = self._is_inside_line()
         self._block: _Block | None = None
@@ -184,12 +197,14 @@ class BuildOutput:
     def read_new(self) -> list[Found]:
         """Return the contents of the next bytes, in order; of each kind of progress only the last.
 
-        A failure comes once its block has ended: by another line of the scheduler, or because nothing more came since
-        the last call (a scheduler prints a step's output in one piece).
+        A failure comes once its block has ended: by another line of the scheduler, or because nothing more comes.
         """
         data = read_from(str(self.path), self.offset, MAX_PER_READ)
+        now = self._clock()
         if not data:
-            return list(self._end_block())
+            is_over = self._block is not None and now - self._grew_at >= self._block.quiet_seconds
+            return list(self._end_block()) if is_over else []
+        self._grew_at = now
         base = self.offset - len(self._carry)
         self.offset += len(data)
         data = self._carry + data
