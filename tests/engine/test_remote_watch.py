@@ -21,6 +21,9 @@ class Reader:
         self.kind: RemoteKind = kind
         self.hosts: tuple[RemoteHost, ...] = ()
 
+    def adopt(self, known: RemoteEngine, _at: float, /) -> None:
+        self.hosts = known.hosts
+
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         return RemoteLook(RemoteEngine(self.kind, self.hosts))
 
@@ -79,3 +82,17 @@ def test_what_sccache_counts_as_done_here_in_the_end_is_counted_though_nobody_sa
     (seen,) = news(watch, "sccache", 10.0)
     assert isinstance(seen, ev.RemoteSeen)
     assert [h.fallbacks for h in seen.engines[0].hosts] == [7]
+
+
+def test_an_engine_that_takes_over_goes_on_from_what_was_announced() -> None:
+    lost = RemoteHost("far", 2, errors=3, fallbacks=4, why_unused="it failed", lost=True)
+    before = (RemoteEngine("distcc", (lost, RemoteHost("near", 8, fallbacks=1))),)
+    reader = Reader("distcc")
+    watch = RemoteWatch([reader], before, 9.0)
+    assert watch.slots == 8, "known before the first answer"
+    assert watch.news(10.0) == []
+    assert news(watch, "distcc", 20.0) == [], "nothing is lost anew"
+    watch.fell_back("near")
+    (seen,) = news(watch, "distcc", 30.0)
+    assert isinstance(seen, ev.RemoteSeen)
+    assert [(h.name, h.errors, h.fallbacks) for h in seen.engines[0].hosts] == [("far", 3, 4), ("near", 0, 2)]

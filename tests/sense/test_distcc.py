@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stoker.contract.process import Key, key_of
-from stoker.model.remote import NO_HOST, RemoteHost
+from stoker.model.remote import NO_HOST, RemoteEngine, RemoteHost
 from stoker.sense.proc.jobs import JobProcess, JobUse
 from stoker.sense.remote.distcc import COMPILE, STATE, ClientState, DistccReader, client_state, parse_hosts, parse_state
 from stoker.sense.remote.exchange import in_exchange
@@ -247,6 +247,26 @@ def test_a_host_that_failed_is_not_counted_and_says_why(
     again = reader.look([client.use()], later + 61).engine
     assert again is not None
     assert [h.why_unused for h in again.hosts] == ["", ""]
+    reader.close()
+
+
+def test_a_reader_that_takes_over_counts_on(
+    client: Client, needs: Callable[..., None], until: Callable[[Callable[[], object]], None]
+) -> None:
+    """It counts what has failed while no engine was at work, and nothing twice."""
+    needs("distcc")
+    locks = client.file.parents[1] / "lock"
+    locks.mkdir(exist_ok=True)
+    for name, ago in (("far_3632", 60), ("near_3633", 5)):
+        failure = locks / f"backoff_tcp_{name}_0"
+        failure.write_bytes(b"\0")
+        os.utime(failure, (time.time() - ago, time.time() - ago))
+    reader = DistccReader()
+    reader.adopt(RemoteEngine("distcc", (RemoteHost("far", 8, errors=4),)), time.time() - 30)
+    until(lambda: reader.look([client.use()], time.time()).engine)
+    engine = reader.look([client.use()], time.time()).engine
+    assert engine is not None
+    assert [(host.name, host.errors) for host in engine.hosts] == [("far", 4), ("near", 1)]
     reader.close()
 
 

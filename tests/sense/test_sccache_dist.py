@@ -7,16 +7,19 @@ three were compiled here; `sccache-nvcc` are two C++ jobs and a CUDA one for two
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from stoker.model.remote import RemoteHost
+from stoker.model.remote import RemoteEngine, RemoteHost
 from stoker.sense.proc import jobs as jobs_module
 from stoker.sense.proc.jobs import JobTracker, JobUse
 from stoker.sense.proc.schedulers import SchedulerFinder
 from stoker.sense.remote import sccache_dist
+from stoker.sense.remote.reach_question import ReachQuestion
 from stoker.sense.remote.remote_reader import RemoteLook
 from stoker.sense.remote.sccache_dist import SccacheDistReader
 from support.recorded_processes import Recording
@@ -230,3 +233,67 @@ def test_of_several_servers_the_scheduler_no_longer_has_all(tmp_path: Path, monk
     engine = build.reader.look(uses, at).engine
     assert engine is not None
     assert "2 servers of 3, 1 lost" in engine.note
+
+
+def test_one_that_was_held_at_its_birth_is_not_elsewhere_the_moment_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    at, uses = next((at, uses) for at, uses in build.looks() if any(use.launchers for use in uses))
+    goes_on = [replace(use, state="running", hosted=(), works_here=False) for use in uses]
+    clients = [key for use in uses for key in use.launchers]
+    build.reader.look([replace(use, state="frozen") for use in goes_on], at + 30)
+    assert build.reader.glance(clients, at + 30.05) == {}, "its preprocessing has not begun"
+    assert build.reader.look(goes_on, at + 31).waits == {}
+    assert build.reader.look(goes_on, at + 32).waits.keys() == set(clients)
+
+
+def test_while_the_only_server_is_lost_nobody_is_taken_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = replay("sccache-nvcc", tmp_path, monkeypatch)
+    build.answers.status = STATUS.replace('"in_progress":3', '"in_progress":0')
+    at, uses = next(Replay("sccache-nvcc", tmp_path / "again", monkeypatch).looks())
+    waiting = [replace(use, hosted=(), works_here=False) for use in uses]
+    found = []
+    for errors in range(4):
+        build.answers.stats = stats(errors, server=5)
+        found.append(bool(build.reader.look(waiting, at + 60 + errors).waits))
+    assert found == [True, True, False, False], "two answers with nothing but failures"
+
+
+def test_a_reader_that_takes_over_counts_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    build.reader.adopt(RemoteEngine("sccache", (RemoteHost("server", 2, errors=4, compiled=9),)), 0.0)
+    at, uses = next(build.looks())
+    counted = []
+    for answer in (stats(4, server=12), stats(5, server=14)):
+        build.answers.stats = answer
+        engine = build.reader.look(uses, at).engine
+        assert engine is not None
+        counted.append([(host.name, host.compiled, host.errors) for host in engine.hosts])
+    assert counted == [[("server", 9, 4)], [("server", 11, 5)]]
+
+
+def test_a_server_that_refuses_more_than_it_has_places_for_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does so again and again, and what it compiles meanwhile may take minutes."""
+    monkeypatch.setattr(sccache_dist, "ReachQuestion", lambda every: ReachQuestion(0.0))
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    at, uses = next(build.looks())
+    build.reader.look(uses, at)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        name = f"127.0.0.1:{server.getsockname()[1]}"
+        for errors in range(6):
+            build.answers.stats = stats(errors, server=3, **{name: 2})
+            assert not is_lost(build.reader, uses, at), errors
+    build.answers.stats = stats(7, server=3, **{name: 2})
+    assert [is_lost(build.reader, uses, at) for _ in range(4)][-1], "nobody listens there any more"
+    build.reader.close()
+
+
+def is_lost(reader: SccacheDistReader, uses: Sequence[JobUse], at: float) -> bool:
+    engine = reader.look(uses, at).engine
+    assert engine is not None
+    return engine.hosts[0].lost

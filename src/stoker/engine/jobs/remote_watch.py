@@ -32,13 +32,18 @@ NEWS_SECONDS = 5.0
 class RemoteWatch:
     """The engines of one build."""
 
-    def __init__(self, readers: Sequence[RemoteReader]) -> None:
+    def __init__(self, readers: Sequence[RemoteReader], known: Sequence[RemoteEngine] = (), at: float = 0.0) -> None:
+        """`known` is what an engine before this one had announced by Unix time `at`."""
         self._readers = {reader.kind: reader for reader in readers}
-        self._engines: dict[RemoteKind, RemoteEngine] = {}
+        self._engines: dict[RemoteKind, RemoteEngine] = {engine.kind: engine for engine in known}
         self._here: frozenset[Key] = frozenset()
         self._fallbacks: Counter[str] = Counter()
-        self._announced: tuple[RemoteEngine, ...] = ()
+        self._announced: tuple[RemoteEngine, ...] = tuple(known)
         self._announced_at = 0.0
+        for engine in known:
+            self._fallbacks.update({host.name: host.fallbacks for host in engine.hosts})
+            if (reader := self._readers.get(engine.kind)) is not None:
+                reader.adopt(engine, at)
 
     @property
     def slots(self) -> int:

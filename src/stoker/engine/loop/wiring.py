@@ -84,7 +84,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
     jobserver = None
     with contextlib.suppress(OSError):  # no jobserver: each tool inside a job has only its one slot
         jobserver = Jobserver(paths.jobserver, jobs.living_by_scheduler)
-    remote = RemoteWatch(all_readers())
+    remote = RemoteWatch(all_readers(), state.remote.engines, state.time)
     governor = Governor(jobs, expectations, level, memory, gate, forecast, remote, jobserver)
     schedulers = SchedulerTable(jobs, state)
     output = OutputWatch(paths.output, state)

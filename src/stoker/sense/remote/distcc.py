@@ -92,6 +92,11 @@ class DistccReader:
         self._left_alone: dict[str, str] = {}
         self._since: float | None = None
 
+    def adopt(self, known: RemoteEngine, at: float, /) -> None:
+        """Count on: what has failed since then was not counted."""
+        self._errors = {host.name: host.errors for host in known.hosts if host.errors}
+        self._since = at
+
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         """What the clients of these jobs wait for, and the hosts."""
         self._folders = {}

@@ -59,6 +59,10 @@ class IcecreamReader:
         self._hosts: dict[str, RemoteHost] = {}
         """All that were ever listed."""
 
+    def adopt(self, known: RemoteEngine, _at: float, /) -> None:
+        """Remember the hosts: those that are lost stay in the list."""
+        self._hosts = {host.name: host for host in known.hosts}
+
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         """What the clients of these jobs wait for, and the hosts."""
         self._meet(jobs)

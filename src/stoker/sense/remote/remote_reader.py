@@ -32,6 +32,9 @@ class RemoteReader(Protocol):
 
     kind: RemoteKind
 
+    def adopt(self, known: RemoteEngine, at: float, /) -> None:
+        """Go on from what another reader of this build had found by Unix time `at`: hosts and counts add to it."""
+
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         """Read at Unix time `now`. `jobs` are those of this build whose command or whose processes show this engine's
         launcher, those on deck among them; `JobUse.launchers` are the launchers' processes."""

@@ -22,6 +22,7 @@ from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.processes import PROC, parse_stat, read_cmdline, read_variables, start_wall
 from stoker.sense.proc.procfs import read_once
 from stoker.sense.remote.background_question import BackgroundQuestion
+from stoker.sense.remote.reach_question import ReachQuestion
 from stoker.sense.remote.remote_reader import RemoteLook
 from stoker.sense.remote.sccache_text import DistCounts, DistStatus, read_done, read_fleet
 
@@ -29,8 +30,8 @@ ASK_SECONDS = 5.0
 """Between two questions of a kind: one is a process that takes 5 to 10 ms of CPU."""
 
 BEGIN_SECONDS = 1.0
-"""Age at which a client that nothing has run for is taken to wait elsewhere; its preprocessing begins within 0.2 s
-where the machine is not busy (sccache 0.16), and may be over before anybody looks."""
+"""For so long a client that nothing has run for must have run to be taken to wait elsewhere; its preprocessing begins
+within 0.2 s where the machine is not busy (sccache 0.16), and may be over before anybody looks."""
 
 AFTER_SECONDS = 2.5
 """For so long after a compiler was seen here for it a client is not taken to wait elsewhere: it is about to end, unless
@@ -40,9 +41,10 @@ STATUS = ("--dist-status",)
 STATS = ("--show-stats", "--stats-format", "json")
 
 BAD_ANSWERS = 2
-"""Answers one after the other by which compilations failed elsewhere and none was done: then the only server is lost.
-One may come of a server that works: while the compiler is sent there, several may fail at once (sccache 0.16). A
-scheduler goes on listing a server that was killed for 90 s."""
+"""Answers one after the other by which compilations failed elsewhere and none was done: the only server may be lost.
+Such answers come of one that works, too: it refuses more jobs than it has places for, and each that it has may take
+long (sccache 0.16). So it is lost if nobody listens there any more, or, while it is not known where, if it has no job.
+A scheduler goes on listing a server that was killed for 90 s."""
 
 _KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 _OWN = "SCCACHE_"
@@ -51,10 +53,11 @@ _OWN = "SCCACHE_"
 
 @dataclass(slots=True)
 class _Client:
-    """A client, since Unix time `started`. `hosted` are the processes that the server ran for it at the last look;
-    `begun`: it has run some; `compiled_at`: Unix time of the last look at which one of them compiled."""
+    """A client that runs since Unix time `since`: since its birth, or since the look that found it no longer stopped;
+    infinite while it is. `hosted` are the processes that the server ran for it at the last look; `begun`: it has run
+    some; `compiled_at`: Unix time of the last look at which one of them compiled."""
 
-    started: float
+    since: float
     hosted: tuple[Key, ...] = ()
     begun: bool = False
     compiled_at: float = -math.inf
@@ -75,8 +78,18 @@ class SccacheDistReader:
         self._before: DistCounts | None = None
         self._bad_answers = 0
         self._failed_in_a_row = 0
+        self._reach = ReachQuestion(ASK_SECONDS)
+        self._reached: bool | None = None
+        """Whether the only server was reached when that was asked last; None while nobody knows."""
         self._most = DistStatus()
         """The scheduler's answer with the most servers: what there was."""
+        self._adopted = DistCounts()
+        """What another reader had counted before this one began."""
+
+    def adopt(self, known: RemoteEngine, _at: float, /) -> None:
+        """Count on. What was compiled between the two readers is not known."""
+        named = {host.name: host.compiled for host in known.hosts if host.compiled}
+        self._adopted = DistCounts(named, max((host.errors for host in known.hosts), default=0))
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         """Which clients of these jobs wait for another machine, and what is there."""
@@ -89,8 +102,11 @@ class SccacheDistReader:
         return RemoteLook(self._engine(len(waits)), waits)
 
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
-        """Which of these wait: nothing ran for them at the last look, or what ran has ended."""
-        if self._fleet is None or self._fleet.obstacle:
+        """Which of these wait: nothing ran for them at the last look, or what ran has ended.
+
+        While the only server is lost none of them does: what is tried there fails, and must keep to the level here.
+        """
+        if self._fleet is None or self._why_lost(self._fleet):
             return {}
         host = self._host()
         return {key: host for key in launchers if (client := self._clients.get(key)) and self._waits(client, now)}
@@ -105,7 +121,7 @@ class SccacheDistReader:
 
     def close(self) -> None:
         """End what was asked."""
-        for question in self._questions:
+        for question in (*self._questions, self._reach):
             question.close()
 
     def _waits(self, client: _Client, now: float) -> bool:
@@ -114,7 +130,7 @@ class SccacheDistReader:
             return False
         if client.begun:
             return not any(map(self._lives, client.hosted))
-        return now - client.started >= BEGIN_SECONDS
+        return now - client.since >= BEGIN_SECONDS
 
     def _lives(self, key: Key) -> bool:
         process = parse_stat(read_once(f"{self._proc}/{key[0]}/stat") or b"")
@@ -127,6 +143,10 @@ class SccacheDistReader:
             for key in use.launchers:
                 client = clients[key] = self._clients.get(key) or _Client(start_wall(key[1], now))
                 client.hosted, client.begun = hosted, client.begun or bool(hosted)
+                if use.state == "frozen":  # held at its birth, it has asked its server for nothing
+                    client.since = math.inf
+                elif client.since == math.inf:
+                    client.since = now
                 if hosted and not use.prepares:
                     client.compiled_at = now
         self._clients = clients
@@ -160,7 +180,8 @@ class SccacheDistReader:
         """Why nothing is compiled elsewhere any more; empty while something may be."""
         if fleet.obstacle:
             return fleet.obstacle
-        if self._bad_answers < BAD_ANSWERS:
+        serves = self._reached if self._reached is not None else fleet.used > 0
+        if self._bad_answers < BAD_ANSWERS or serves:
             return ""
         failed = self._failed_in_a_row
         return f"its last {failed} compilations failed; sccache does them here until it answers"
@@ -171,14 +192,16 @@ class SccacheDistReader:
 
     def _names(self) -> list[str]:
         """The servers that have compiled something for this build."""
-        return [name for name in self._done.by_server if self._done_by(name)]
+        names = dict.fromkeys((*self._adopted.by_server, *self._done.by_server))
+        return [name for name in names if self._done_by(name)]
 
     def _done_by(self, name: str) -> int:
         before = self._before.by_server.get(name, 0) if self._before is not None else 0
-        return max(0, self._done.by_server[name] - before)
+        return self._adopted.by_server.get(name, 0) + max(0, self._done.by_server.get(name, 0) - before)
 
     def _errors(self) -> int:
-        return max(0, self._done.errors - (self._before.errors if self._before is not None else 0))
+        before = self._before.errors if self._before is not None else 0
+        return self._adopted.errors + max(0, self._done.errors - before)
 
     # -- asking ------------------------------------------------------------------------------------------------
 
@@ -195,6 +218,9 @@ class SccacheDistReader:
             self._most = max(self._most, self._fleet, key=lambda answered: answered.servers)
         if (answer := stats.look((program, *STATS), env)) is not None:
             self._take(read_done(answer))
+        names = self._names()
+        if self._bad_answers and len(names) == 1 and (reached := self._reach.look(names[0])) is not None:
+            self._reached = reached
 
     def _take(self, done: DistCounts | None) -> None:
         """The counts now. What a server had counted before this build is taken away; one that was started anew has
@@ -207,6 +233,7 @@ class SccacheDistReader:
             self._before = DistCounts()
         elif sum(done.by_server.values()) > sum(self._done.by_server.values()):
             self._bad_answers = self._failed_in_a_row = 0
+            self._reached = None
         elif done.errors > self._done.errors:
             self._bad_answers += 1
             self._failed_in_a_row += done.errors - self._done.errors
