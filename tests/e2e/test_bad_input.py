@@ -151,7 +151,7 @@ def test_what_a_journal_says_reaches_the_terminal_only_as_text(stoker: Stoker, t
 
 
 def test_help_spells_names_as_they_are_spelt(stoker: Stoker) -> None:
-    assert b"Prove that binaries will run, and on which GPU" in stoker.run("verify", "--help").stdout
+    assert b"Check whether binaries will run, and on which GPUs" in stoker.run("verify", "--help").stdout
 
 
 ODD = "1" * 401

@@ -38,8 +38,6 @@ class NotifyHook:
 
     def look(self, state: BuildState, now: float) -> list[ev.Event]:
         """Make the calls that are due at Unix time `now`, and report the calls that have ended."""
-        if not self._command:
-            return []
         due = [occasion for occasion in occasions_of(state) if occasion not in state.announced]
         return [*self._ended(), *self._called(due, state, now)]
 

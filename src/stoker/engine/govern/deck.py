@@ -57,7 +57,7 @@ class DeckView:
                 if (known := job.candidate) is not None
                 and known.curve is job.curve
                 and job.curve_version == version
-                and known.remote is self._remote.has_engine(job.job.sends)
+                and known.remote is self._may_leave(job)
                 else self._candidate(job)
                 for job in self._jobs.on_deck()
             ]
@@ -79,9 +79,12 @@ class DeckView:
             job.first,
             rss,
             job.chain,
-            self._remote.has_engine(job.job.sends),
+            self._may_leave(job),
         )
         return job.candidate
+
+    def _may_leave(self, job: ManagedJob) -> bool:
+        return job.job.sends is not None and self._remote.has_engine(job.job.sends)
 
     def remote_jobs(self) -> int:
         """Return how many jobs other machines compile, or are about to."""

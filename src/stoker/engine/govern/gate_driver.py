@@ -167,7 +167,8 @@ class GateDriver:
             if not (job.fixed or job.pids.issuperset(use.pids)):
                 gate.raise_oom_score(pid for pid in use.pids if pid not in job.pids)
             self._jobs.measure(job, use)
-            self.hosted.see(job, use)
+            if use.hosted or self.hosted.used:
+                self.hosted.see(job, use)
             if job.counts:
                 events += self._corrected(job, use, grew)
         return events

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 from stoker.decide.policy.decide import level_of, rule
 from stoker.decide.policy.snapshot import Decision, View
-from stoker.decide.policy.waits import NO_WAITS
+from stoker.decide.policy.waits import NO_WAITS, Wait, Waits
 from stoker.engine.govern.deck import Chains, DeckView
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.hosted_gate import without_starting
 from stoker.engine.govern.jobserver import Jobserver
 from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.govern.memory_watch import MemoryWatch
-from stoker.engine.govern.waiting import new_reasons
 from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.engine.jobs.remote_watch import RemoteWatch
 from stoker.engine.jobs.table import JobExpectations, JobTable
@@ -112,6 +111,7 @@ class Governor:
         stall = sample.pressure_memory if sample is not None else None
         taken = self._jobserver.used if self._jobserver is not None else 0
         by_person = None if orders.level is None else max(1, orders.level - taken)
+        slots = self._remote.slots if self._jobs.launched else 0
         return View(
             budget=memory.limit,
             available=memory.available,
@@ -133,28 +133,32 @@ class Governor:
             spare=level.spare,
             tokens=taken,
             costly=self._costly,
-            remote_slots=self._remote.slots,
-            remote_jobs=self.deck.remote_jobs() if self._remote.slots else 0,
+            remote_slots=slots,
+            remote_jobs=self.deck.remote_jobs() if slots else 0,
         )
 
     def step(self) -> list[ev.Event]:
         """Ask and act until there are no more decisions, reading memory again each time."""
         if self._gate.open:
-            self._gate.hosted.settle(())
+            self._settle_hosted(())
             return []
         events: list[ev.Event] = []
         for _ in range(MAX_ROUNDS):
             view = self.snapshot()
             decided, self._waits = rule(view, time.monotonic())
-            decisions = without_starting(decided, self._jobs)
+            decisions = without_starting(decided, self._jobs) if decided else decided
             self._signal(decisions)
             for decision in decisions:
                 events += self._carry_out(decision)
             if _settled(view, decisions):
                 break
-        self._gate.hosted.settle(self._jobs)
+        self._settle_hosted(self._jobs)
         self._offer_slots()
         return events
+
+    def _settle_hosted(self, jobs: Iterable[ManagedJob]) -> None:
+        if self._gate.hosted.used:
+            self._gate.hosted.settle(jobs)
 
     def _offer_slots(self) -> None:
         """Offer slots as spare only while nobody on deck wants them."""
@@ -222,7 +226,7 @@ class Governor:
 
     def reasons(self) -> list[ev.Event]:
         """Announce why jobs wait on deck or frozen, by the last decision, if that is new."""
-        return [] if self._gate.open else [*new_reasons(self._jobs, self._waits)]
+        return [] if self._gate.open else [*_new_reasons(self._jobs, self._waits)]
 
 
 def _settled(view: View, decisions: tuple[Decision, ...]) -> bool:
@@ -236,3 +240,20 @@ def _settled(view: View, decisions: tuple[Decision, ...]) -> bool:
 
 def _decided(job: ManagedJob, decision: Decision) -> ev.Decided:
     return ev.Decided("governor", f"{decision.action} {job.job.label}", decision.why)
+
+
+def _new_reasons(jobs: Iterable[ManagedJob], waits: Waits) -> list[ev.JobsWaiting]:
+    """Return what is new about why these jobs wait; each job keeps what was announced."""
+    news: dict[Wait, list[int]] = {}
+    for job in jobs:
+        wait = _reason(job, waits)
+        if wait is not None and wait.is_news_after(job.wait):
+            job.wait = wait
+            news.setdefault(wait, []).append(job.jid)
+    return [ev.JobsWaiting(tuple(jids), wait.cause, wait.why) for wait, jids in news.items()]
+
+
+def _reason(job: ManagedJob, waits: Waits) -> Wait | None:
+    if not (job.is_stopped and job.counts):
+        return None
+    return waits.of.get(job.jid) or (waits.on_deck if job.life is Life.ON_DECK else waits.frozen)

@@ -26,6 +26,8 @@ class HostedGate:
     def __init__(self, places: int | None = None) -> None:
         self._places = (os.cpu_count() or 1) - 1 if places is None else places
         self._held: dict[Key, Key] = {}
+        self.used = False
+        """Whether any job so far had a hosted compiler: without one there is nothing to do."""
         self.version = 0
         """Increases when a process that acts in the engine's place must know about a change."""
 
@@ -34,6 +36,7 @@ class HostedGate:
         roots = tuple(tree[0] for tree in use.hosted)
         if roots == member.target.hosted:
             return
+        self.used = True
         for tree in use.hosted:
             if tree[0] not in member.target.hosted and member.life is Life.RUNNING:
                 gate.nudge(tree)
@@ -41,6 +44,7 @@ class HostedGate:
 
     def meet(self, member: ManagedJob, hosted: Key) -> None:
         """Note a compiler that has just been started for a job."""
+        self.used = True
         if hosted not in member.target.hosted:
             member.target = replace(member.target, hosted=(*member.target.hosted, hosted))
 

@@ -82,6 +82,8 @@ class JobTable:
         self._exits: list[ManagedJob] = []
         self.version = 0
         """Increases with every change to which jobs are stopped or present."""
+        self.launched = False
+        """Whether any job so far had a launcher that may have another machine compile it."""
 
     # -- looking jobs up ---------------------------------------------------------------------------------------
 
@@ -185,6 +187,7 @@ class JobTable:
         begun = job.known_as is not None or (job.life is Life.RUNNING and not job.fixed)
         if begun and job.watched:
             self._expected.adopted(job.jid)
+        self.launched = self.launched or bool(job.job.sends or job.host)
         self._jobs[job.jid] = self._by_key[job.job.key] = job
         self._open.setdefault(job.sid, {})[job.jid] = job
         self.version += 1
@@ -316,6 +319,11 @@ class JobTable:
         self.version += 1
 
     # -- other machines ----------------------------------------------------------------------------------------
+
+    def any_launched(self, uses: Iterable[JobUse]) -> bool:
+        """Say whether any job so far, or one of these, had a launcher: without one no other machine is involved."""
+        self.launched = self.launched or any(use.sends is not None for use in uses)
+        return self.launched
 
     def send_away(self, job: ManagedJob, host: str) -> None:
         """Another machine compiles a running job from now on: it takes no place here."""

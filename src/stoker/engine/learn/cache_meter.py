@@ -87,7 +87,7 @@ class CacheMeter:
         self._log = None if own is None else StatsLog(Path(own or paths.cache_log), spec.cache_log_start)
         self._own_log = own == ""
         self._known = known
-        self._watch = CacheWatch()
+        self._watch: CacheWatch | None = None
         self._shared = state.shared_caches
         self._set_up = spec.cache
         self._announced = state.cache
@@ -125,9 +125,12 @@ class CacheMeter:
         if program is not None and not self._env.get("CCACHE_REMOTE_STORAGE"):
             said = await ask((program, "--get-config", "remote_storage"), self._env, self._cwd) or ""
         self._endpoints = endpoints(self._env, said)
+        self._watch = CacheWatch() if self._endpoints else None
         self._watch_used()
 
     def _watch_used(self) -> None:
+        if self._watch is None:
+            return
         used = {self._set_up, *self._known.launchers, *(["sccache"] if self._start_server else [])}
         used |= {"ccache"} if self._log_counts() else set()
         self._watch.start([e for e in self._endpoints if e.tool in used], self._shared.values())
@@ -201,11 +204,12 @@ class CacheMeter:
             self._asking = asyncio.create_task(self._ask())
         elif self._asking is not None and self._asking.done():
             self._asking = None
-        return [*self._news(), *self._watch.look()]
+        return [*self._news(), *(self._watch.look() if self._watch is not None else ())]
 
     async def finish(self) -> list[ev.Event]:
         """The last figures."""
-        self._watch.close()
+        if self._watch is not None:
+            self._watch.close()
         if self._asking is not None:
             await asyncio.wait([self._asking])
         if self._log is not None:

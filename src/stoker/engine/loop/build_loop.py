@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,7 +109,7 @@ class BuildLoop:
         events += self._schedulers_ended(scan.schedulers, now)
         events += self._notes()
         if whole:
-            events += self._remote.news(now)
+            events += self._remote.news(now) if self._jobs.launched else []
             events.append(self._sample(scan, report, now))
         self._last_tick = now
         return events
@@ -149,7 +149,7 @@ class BuildLoop:
 
     def remote_pause(self) -> float:
         """Return the seconds to the next such check; infinite if no job is remote, nor frees a place by becoming so."""
-        if not self._remote.engaged:
+        if not (self._jobs.launched and self._remote.engaged):
             return math.inf
         waiting = self._jobs.on_deck() or self._jobs.having(Life.FROZEN)
         return REMOTE_SECONDS if self._jobs.away() or (waiting and self._may_leave()) else math.inf
@@ -248,9 +248,11 @@ class BuildLoop:
         self._governor.set_costly(costly=self._schedulers.costly)
         return new
 
-    def _not_alone(self, met: Container[SchedulerBook], scan: Scan) -> list[ev.Event]:
+    def _not_alone(self, met: Collection[SchedulerBook], scan: Scan) -> list[ev.Event]:
         """Warn about another user's or shell's ninja in a folder of this build, whichever started first."""
         outsiders, events = self._senses.take_outsiders(), list[ev.Event]()
+        if not (outsiders or met):
+            return []
         for book in self._schedulers.books():
             folder = book.scheduler.directory
             if book.scheduler.tool == "make" or book.scheduler.root:
@@ -284,7 +286,10 @@ class BuildLoop:
 
     def _receive(self, newborns: Iterable[Newborn], now: float) -> list[ev.Event]:
         """Add new jobs, oldest first, and hold those that may not run."""
-        clocks, births = Clocks.now(), [self._birth(newborn) for newborn in newborns]
+        births = [self._birth(newborn) for newborn in newborns]
+        if not births:
+            return []
+        clocks = Clocks.now()
         jobs = [managed(birth, now, clocks, held=not self._gate.open) for birth in by_age(births)]
         for job in jobs:
             self._senses.watch_exit(job.job.key)
@@ -327,6 +332,8 @@ class BuildLoop:
 
     def _locate(self, uses: Mapping[ManagedJob, JobUse], now: float) -> list[ev.Event]:
         """Note which jobs another machine compiles at Unix time `now`; stop those that work here after all."""
+        if not self._jobs.any_launched(uses.values()):
+            return []
         hosts = self._remote.look(uses.values(), now)
         back: dict[ManagedJob, tuple[Key, ...]] = {}
         begun = [job for job, use in uses.items() if job.life is Life.ON_DECK and self._remote.has_begun(job, use)]

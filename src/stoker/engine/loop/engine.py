@@ -83,7 +83,8 @@ class Engine:
         self._containers = ContainerRoots(self._see_container)
         questions = {"processes": partial(ask_processes, self._parts.jobs)}
         self._server = Server(paths.socket, self._command, lambda: self._state, questions=questions)
-        self._hook = NotifyHook(paths, self._wired.spec)
+        self._hook = NotifyHook(paths, self._wired.spec) if self._wired.spec.notify else None
+        self._files_changed = True
         self._enough = asyncio.Event()  # somebody wants the build to end: find out nothing more about it
         self._pace, self._logs_pace = Pace(), LogsPace()
         self._asked = False
@@ -110,7 +111,7 @@ class Engine:
         self._write(await wired.cache.begin())
         self._supervisor.beat()
         self._announce_ready()
-        wired.reload.start(self._wakeup.wake)
+        wired.reload.start(self._see_files)
         try:
             while not self._supervisor.build_is_over():
                 await self._tick()
@@ -138,7 +139,6 @@ class Engine:
         now, wired = time.time(), self._wired
         self._loop.scan()
         self._look_after_supervisor(now)
-        self._containers.follow(self._loop.roots)
         whole = self._is_whole()
         schedulers = len(self._parts.schedulers.books())
         wired.expectations.renew()
@@ -151,7 +151,7 @@ class Engine:
         events += [*self._parts.governor.news(), *self._parts.memory.stalls(), *wired.cache.look()] if whole else []
         events += self._estimate(now)
         self._write(events, now)
-        self._write(self._hook.look(self._state, now), now)
+        self._write(self._notified(now), now)
         keys = [book.scheduler.key for book in self._parts.schedulers.books()]
         self._supervisor.hand_over(self._parts.level, keys, self._parts.jobs, self._parts.gate.hosted)
         await self._answer()
@@ -240,7 +240,7 @@ class Engine:
                 deadline = min(deadline, time.monotonic() + RECORD_SECONDS)
 
     def _search_pause(self) -> float:
-        """Say whether the command is a scheduler itself."""
+        """Return the seconds between two searches for a scheduler: the command itself may be one."""
         return SEARCH_SECONDS if time.monotonic() > self._ready_at + AT_ONCE_SECONDS else QUICK_SEARCH_SECONDS
 
     def _birth_pause(self) -> float:
@@ -358,7 +358,9 @@ class Engine:
                 self._recovery.begin_step()
             self._recovery.begin_attempt(change.now.attempt, self._state)
             self._take_precautions()
-            self._loop.watch_command(steps.roots(self._supervisor.top, change.now))
+            roots = steps.roots(self._supervisor.top, change.now)
+            self._loop.watch_command(roots)
+            self._containers.follow(roots)
             self._write([steps.started(change.now, self._recovery.oom_kills())], now)
             self._write(steps.swept(self._state), now)
             self._supervisor.read()  # the new scan may show processes of the next one
@@ -398,10 +400,13 @@ class Engine:
     async def _await_hook(self) -> None:
         """Make the remaining calls of the notify command, and record how they ended; its own limit bounds this."""
         async with self._supervisor.beating():
-            self._write(self._hook.look(self._state, time.time()))
-            while self._hook.runs:
+            self._write(self._notified(time.time()))
+            while self._hook is not None and self._hook.runs:
                 await asyncio.sleep(HOOK_POLL_SECONDS)
-                self._write(self._hook.look(self._state, time.time()))
+                self._write(self._notified(time.time()))
+
+    def _notified(self, now: float) -> list[ev.Event]:
+        return self._hook.look(self._state, now) if self._hook is not None else []
 
     # -- what a person's files say, and what was killed before -------------------------------------------------
 
@@ -420,8 +425,15 @@ class Engine:
         self._recovery.allow(reload.retries(number))
         self._parts.machine.limit(reload.memory)
 
+    def _see_files(self) -> None:
+        self._files_changed = True
+        self._wakeup.wake()
+
     def _reload(self) -> list[ev.Event]:
         """Return what has changed in configuration files, and the immediate consequences."""
+        if not self._files_changed:
+            return []
+        self._files_changed = False
         reload, level = self._wired.reload, self._parts.level
         news = reload.news(self._parts.jobs.counts, level_by_hand=level.orders.level is not None)
         if not news:

@@ -35,6 +35,8 @@ class SupervisorLink:
         self._paths = paths
         self._exit = str(paths.exit)
         self._stopping = str(paths.root / "stopping")
+        self._question = str(paths.root / "ended.json")
+        self._file = str(paths.supervisor)
         self._handover = Handover(paths)
         self._watchdog = WatchdogCall(paths)
         self._gate_version = (-1, -1, -1)
@@ -90,7 +92,7 @@ class SupervisorLink:
     def read(self) -> None:
         """Read what the supervisor has written since: always a new file, renamed over the old one."""
         with contextlib.suppress(OSError):
-            found = os.stat(self._paths.supervisor)
+            found = os.stat(self._file)
             if (found.st_ino, found.st_mtime_ns) == self._stamp:
                 return
             if (record := load_or_none(SupervisorRecord, self._paths.supervisor)) is not None:
@@ -151,8 +153,8 @@ class SupervisorLink:
         self._handover.write_gate(places, list(schedulers), stopped, [job.job.key for job in jobs], hosted.held)
 
     def asked(self) -> FailedAttempt | None:
-        """The command has failed, and the supervisor waits for an answer."""
-        return self._handover.asked()
+        """Return the supervisor's question after the command has failed, None if there is none."""
+        return self._handover.asked() if os.path.exists(self._question) else None  # called every tick
 
     def answer(self, failed: FailedAttempt, *, again: bool, exit_code: int | None) -> None:
         """Answer whether it runs again, and the status that counts instead of its own."""

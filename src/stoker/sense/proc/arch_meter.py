@@ -54,6 +54,8 @@ class ArchMeter:
         self._proc = proc_root
         self._accounts: dict[Key, _Account] = {}
         self._archs: dict[Key, str] = {}
+        self.used = False
+        """Whether any such pass was seen so far: without one there is nothing to measure or to forget."""
 
     def measure(self, job: Key, tree: Sequence[Process], now: float) -> Mapping[str, float]:
         """Return the CPU seconds by architecture (`80`, `90a`) of a job with these processes at Unix time `now`."""
@@ -62,6 +64,7 @@ class ArchMeter:
         if account is None:
             if not found:
                 return {}
+            self.used = True
             account = self._accounts[job] = _Account(at=now)
         passes = {key: _Pass(arch, p.ppid, p.cpu_ticks) for p in found if (arch := self._arch(key := _key(p), p.pid))}
         self._settle(account, passes, tree, now)
@@ -74,9 +77,8 @@ class ArchMeter:
 
     def forget_all_but(self, alive: Container[Key]) -> None:
         """Drop what belongs to jobs and processes that have gone."""
-        if self._accounts:
-            self._accounts = {key: account for key, account in self._accounts.items() if key in alive}
-            self._archs = {key: arch for key, arch in self._archs.items() if key in alive}
+        self._accounts = {key: account for key, account in self._accounts.items() if key in alive}
+        self._archs = {key: arch for key, arch in self._archs.items() if key in alive}
 
     def _settle(self, account: _Account, passes: Mapping[Key, _Pass], tree: Iterable[Process], now: float) -> None:
         """Passes that have ended: what they had used, plus what their parents have been charged for them since.

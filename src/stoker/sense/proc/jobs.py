@@ -19,7 +19,7 @@ from stoker.model.remote import RemoteKind
 from stoker.model.tool import Tool
 from stoker.sense.commands.classify import Work, classify, classify_text, describe, is_helper, link_script, programs_of
 from stoker.sense.commands.remote_launchers import LAUNCHERS, sent_by
-from stoker.sense.proc.arch_meter import ArchMeter
+from stoker.sense.proc.arch_meter import PASSES, ArchMeter
 from stoker.sense.proc.containers import root_of
 from stoker.sense.proc.hosted_compilers import SERVER, Hosted, HostedFinder, starts_server
 from stoker.sense.proc.phase import phase_of
@@ -131,6 +131,7 @@ class JobTracker:
         self._held_schedulers: set[Key] = set()
         self._hosted_finder = HostedFinder(proc_root)
         self._arch_meter = ArchMeter(proc_root)
+        self._has_clients = False
         self._hosted: dict[Key, tuple[Key, int]] = {}
         self._spent: dict[Key, int] = {}
         self._still: dict[Key, list[Process]] = {}
@@ -269,6 +270,9 @@ class JobTracker:
     ) -> dict[Key, list[Hosted]]:
         """Return what a cache's server runs for each job; usage of such compilers stays with the job they ran for."""
         clients = [(key, p) for key, tree in trees.items() for p in tree if p.comm == SERVER]
+        if not (clients or self._has_clients):
+            return {}
+        self._has_clients = bool(clients)
         hosted = self._hosted_finder.find(processes, clients)
         now = {each.key: (each.job, _ticks(each)) for each in hosted}
         for key, (job, ticks) in self._hosted.items():
@@ -293,7 +297,7 @@ class JobTracker:
         both = [*tree, *(p for each in hosted for p in each.tree)]
         rss = sum(p.held for p in both)
         launchers = [p for p in tree if self._launches(job, p)]
-        itself = _works_here(tree, launchers)
+        itself, meter = _works_here(tree, launchers), self._arch_meter
         # A launcher continues when its job is stopped.
         states = {p.state for p in [p for p in tree if p not in launchers] or tree} - {"Z"}
         # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
@@ -307,13 +311,13 @@ class JobTracker:
             phase_of(both),
             "frozen" if stopped else "running",
             tuple(tuple((p.pid, p.start_ticks) for p in each.tree) for each in hosted),
-            starts_server(tree, now),
+            self._has_clients and starts_server(tree, now),
             tuple(p.pid for p in both),
             next((LAUNCHERS[p.comm] for p in launchers if p.comm in LAUNCHERS), job.sends),
             tuple((p.pid, p.start_ticks) for p in launchers),
             itself or bool(hosted),
             not itself and bool(hosted) and all(each.prepares for each in hosted),
-            self._arch_meter.measure(job.key, both, now),
+            meter.measure(job.key, both, now) if meter.used or any(p.comm in PASSES for p in both) else {},
         )
 
     def _launches(self, job: JobProcess, process: Process) -> bool:
@@ -331,7 +335,8 @@ class JobTracker:
             del self._ticks[key]
         for key in [k for k in self._spent if k not in alive]:
             del self._spent[key]
-        self._arch_meter.forget_all_but(alive)
+        if self._arch_meter.used:
+            self._arch_meter.forget_all_but(alive)
 
 
 def _tree(
