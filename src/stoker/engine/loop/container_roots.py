@@ -6,11 +6,11 @@ Podman's containers are below the build, through their monitor. Unaware of what 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 
 from stoker.contract.container_words import ContainerCommand, container_command
 from stoker.engine.steps import Roots
+from stoker.sense.proc.printed import printed
 
 POLL_SECONDS, SLOW_POLL_SECONDS = 0.5, 3.0
 """Seconds between two queries: docker starts a container in about a second, unless it has to pull the image first."""
@@ -62,21 +62,4 @@ async def _first_process(container: ContainerCommand) -> int:
 
 async def _ask(*words: str) -> list[str]:
     """Return the words that a command prints; none if it fails or does not answer."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-    except OSError:
-        return []
-    try:
-        out, _ = await asyncio.wait_for(process.communicate(), ANSWER_SECONDS)
-    except TimeoutError:
-        return []
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-    return out.decode(errors="replace").split()
+    return (await printed(words, ANSWER_SECONDS) or "").split()

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from stoker.sense.proc.printed import printed
 from stoker.sense.proc.procfs import read_all
 
 PORT = 4226
@@ -20,9 +21,6 @@ CONNECT_SECONDS = 0.5
 ASK_SECONDS = 3.0
 """Limits; measured are 1 ms, and 5 to 10 ms for a whole query. A cache on a hanging file server must not block
 anything."""
-
-MAX_ANSWER = 256 * 1024
-"""Bytes of an answer that are read; a whole one has 3 KiB."""
 
 MAX_CMAKE_CACHE = 4 * 2**20
 """Bytes of a CMakeCache.txt that are read; PyTorch's has 0.3 MiB."""
@@ -73,36 +71,8 @@ def port_of(env: Mapping[str, str]) -> int:
 
 
 async def ask(command: Sequence[str], env: Mapping[str, str], cwd: str) -> str | None:
-    """Return what a command prints; None if it cannot be started, fails, or takes more than ASK_SECONDS."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=env,
-            cwd=cwd,
-        )
-    except (OSError, ValueError):  # the latter for an invalid argument
-        return None
-    try:
-        return await asyncio.wait_for(_answer(process), ASK_SECONDS)
-    except TimeoutError:
-        return None
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-
-
-async def _answer(process: asyncio.subprocess.Process) -> str | None:
-    if process.stdout is None:
-        return None
-    data = await process.stdout.read(MAX_ANSWER)
-    while len(data) < MAX_ANSWER and (more := await process.stdout.read(MAX_ANSWER - len(data))):
-        data += more
-    return data.decode(errors="replace") if await process.wait() == 0 else None
+    """Return what a cache's command prints; None if it cannot be started, fails, or takes more than ASK_SECONDS."""
+    return await printed(command, ASK_SECONDS, env=env, cwd=cwd)
 
 
 async def start(program: str, env: Mapping[str, str], config: str = "") -> bool:

@@ -6,8 +6,6 @@ what a linker runs for itself.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os.path
 import re
 import time
@@ -19,6 +17,7 @@ from typing import Literal
 from stoker.contract.process import Key
 from stoker.sense.commands.scheduler_args import Arguments, make_arguments, ninja_arguments, width_of_makeflags
 from stoker.sense.proc.containers import container_of, root_of
+from stoker.sense.proc.printed import printed
 from stoker.sense.proc.processes import PROC, Process, read_cmdline, read_cwd, read_environ, read_exe
 
 SchedulerTool = Literal["ninja", "samurai", "make"]
@@ -194,31 +193,10 @@ class Versions:
         self._known: dict[str, str] = {}
 
     async def read(self, exe: str) -> str:
-        """The first line it prints, empty if it cannot be had within VERSION_TIMEOUT seconds."""
+        """Return the version, empty if the program does not print it within VERSION_TIMEOUT seconds."""
         if exe not in self._known:
-            self._known[exe] = await _ask_version(exe)
+            self._known[exe] = version_in(await printed((exe, "--version"), VERSION_TIMEOUT) or "")
         return self._known[exe]
-
-
-async def _ask_version(exe: str) -> str:
-    try:
-        process = await asyncio.create_subprocess_exec(
-            exe,
-            "--version",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-    except OSError:
-        return ""
-    try:
-        out, _ = await asyncio.wait_for(process.communicate(), VERSION_TIMEOUT)
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        return ""
-    return version_in(out.decode(errors="replace"))
 
 
 def version_in(text: str) -> str:
