@@ -1,1 +1,2 @@
-"""The command line: parses words, starts things, picks a screen. Sub-commands import what they need when they run."""
+"""The command line: parses arguments, starts things, picks a screen. Sub-commands import what they need when they
+run."""

@@ -1,4 +1,4 @@
-"""Options that several sub-commands have, and how their words are read. Parses only."""
+"""Options that several sub-commands share, and how their values are parsed. Only parses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stoker.model.events import MAX_LEVEL
 from stoker.model.units import format_bytes, parse_size
 
 LEVELS = f"a number from 1 to {MAX_LEVEL}, or auto"
-"""What can be a level, in words."""
+"""The possible levels, in words."""
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%", re.ASCII)
 

@@ -1,4 +1,4 @@
-"""A person's word to a build that runs; what is so afterwards is one line on stderr. Unaware of how it is governed."""
+"""Sends a command to a running build and prints the resulting state on stderr. Unaware of how it is governed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from stoker.show.level_text import level_text
 
 
 def live_build(name: str | None, unknown: str | None = None) -> BuildPaths:
-    """Find the build meant, which must run. `unknown` is the word that might have been a level. Raises CliError."""
+    """Find the requested build, which must be running. `unknown` is the word that might have been a level. Raises
+    CliError."""
     try:
         paths = find(name)
     except CliError as err:
@@ -31,7 +32,7 @@ def live_build(name: str | None, unknown: str | None = None) -> BuildPaths:
 
 
 def ask_engine(paths: BuildPaths, verb: str, arguments: dict[str, object]) -> int:
-    """Ask the engine, and print what is so afterwards. Raises CliError."""
+    """Ask the engine, and print the resulting state. Raises CliError."""
     try:
         return print_level(asyncio.run(ask(paths, verb, arguments)))
     except CommandRefused as refusal:

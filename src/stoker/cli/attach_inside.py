@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"(podman|docker)://([A-Za-z0-9][\w.-]{0,254})(?:/([A-Za-z
 _SCHEME = re.compile(r"[a-z]+://")
 
 ANSWER_SECONDS = 20.0
-"""For a stoker in a container to say its version; half a second, and more on a busy machine."""
+"""Seconds for a stoker in a container to print its version; it takes half a second, and more on a busy machine."""
 
 HANDED_ON = ("TERM", "COLORTERM", "NO_COLOR")
 

@@ -1,7 +1,7 @@
-"""Signals that come while a build has been started and nobody watches it yet: kept until somebody does.
+"""Signals that arrive while a build has been started and nobody watches it yet: kept until somebody does.
 
-Without it, a Ctrl-C in the first second would end the viewer without a word and leave the build running.
-Unaware of what is done with them.
+Without this, a Ctrl-C in the first second would end the viewer silently and leave the build running. Unaware of what is
+done with them.
 """
 
 from __future__ import annotations

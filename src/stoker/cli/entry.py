@@ -1,4 +1,4 @@
-"""Where the program begins: with too little memory to load the rest it says so, in one line. Stdlib only."""
+"""The program's entry point: with too little memory to load the rest it says so, in one line. Stdlib only."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import resource
 import sys
 
 LEAST_ADDRESS_SPACE = 64 * 1024 * 1024
-"""Bytes of address space (ulimit -v) below which no command got to its work, on Python 3.11. Where exactly it breaks
-off, and in what words, is chance."""
+"""Bytes of address space (ulimit -v) below which no command gets to work, on Python 3.11. Where exactly it fails, and
+with which message, is chance."""
 
 
 def main() -> int:

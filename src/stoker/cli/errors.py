@@ -1,4 +1,4 @@
-"""How the command line says no: one line that names the thing and the remedy, and an exit status."""
+"""Errors of the command line: one line that names the problem and the remedy, and an exit status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ NOT_FOUND = 127
 """A command that cannot be run, or found, as shells say it."""
 
 LEFT = 75
-"""Who started the build left before its end (EX_TEMPFAIL, sysexits.h): in `run && install`, install must wait."""
+"""The user who started the build left before its end (EX_TEMPFAIL, sysexits.h): in `run && install`, install must
+wait."""
 
 STOPPED = 130
 """A person ended the build (128 + SIGINT)."""

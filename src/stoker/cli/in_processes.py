@@ -1,6 +1,6 @@
-"""Works several things out at the same time, each in a process of its own, and says how far all of them are.
+"""Computes several things in parallel, each in its own process, and reports the overall progress.
 
-Ctrl-C ends the processes too. Unaware of what is worked out; what comes back must be picklable.
+Ctrl-C ends the processes too. Unaware of what is computed; the results must be picklable.
 """
 
 from __future__ import annotations

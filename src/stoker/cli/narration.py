@@ -1,4 +1,4 @@
-"""What a command says beside its answer: lines on stderr, harmless to any terminal."""
+"""Messages besides a command's answer: lines on stderr, harmless to any terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stoker.model.text import clean
 
 
 def say(line: str) -> None:
-    """Print a line at once, as stoker's."""
+    """Print a line at once, prefixed with "stoker:"."""
     print(f"stoker: {clean(line)}", file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Reads a build, or a journal, for the commands that give it back. Says how far it is where that takes a while."""
+"""Reads a build, or a journal, for the commands that report on it. Shows progress if that takes a while."""
 
 from __future__ import annotations
 

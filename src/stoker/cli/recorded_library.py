@@ -1,4 +1,4 @@
-"""Recorded builds for the screens that list and compare them: read from their files, within a bounded time at once."""
+"""Recorded builds for the screens that list and compare them: read from their files, in slices of bounded time."""
 
 from __future__ import annotations
 

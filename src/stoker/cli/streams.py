@@ -1,7 +1,7 @@
-"""stdin, stdout and stderr: there even where whoever started us has closed them, and harmless to every terminal.
+"""stdin, stdout and stderr: open even if our parent has closed them, and harmless to every terminal.
 
-Everything that this program prints goes through here, so no name, no message and no traceback reaches a terminal with
-more than colours in it. Unaware of what is said.
+Everything that this program prints goes through here, so no name, message or traceback sends anything but colours to a
+terminal. Unaware of what is printed.
 """
 
 from __future__ import annotations

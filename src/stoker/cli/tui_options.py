@@ -1,6 +1,6 @@
-"""What the full-screen viewer is started with: themes, keys and glyphs, from settings, options and the environment.
+"""The options of the full-screen viewer: themes, keys and glyphs, from settings, options and the environment.
 
-Imports Textual only when that viewer is really wanted.
+Imports Textual only when that viewer is really needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from stoker.show.update_source import GoOn, UpdateSource
 
 
 class ScreensFailedError(Exception):
-    """The full screen has ended by a fault of its own; the message is one line."""
+    """The full screen failed because of an error of its own; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Shows a build on the screen that was picked and turns what was seen into an exit status."""
+"""Shows a build on the chosen screen and turns the outcome into an exit status."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _STAYS = {
     "soft": "the build stays paused, and nothing new starts until it is unpaused",
     "hard": "the build stays frozen until it is unpaused",
 }
-"""What becomes of a build that is left, by how it is paused."""
+"""What happens to a build that is left, by how it is paused."""
 
 
 def left_behind(state: BuildState) -> str:
-    """Say what becomes of a build that is left: a frozen one would wait all night."""
+    """Say what happens to a build that is left: a frozen one would wait all night."""
     return _STAYS[state.level.paused]
 
 

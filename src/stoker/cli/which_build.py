@@ -1,4 +1,4 @@
-"""Which build is meant by a word on the command line. What is found lost is repaired."""
+"""Resolves which build a word on the command line means. Repairs a build whose supervisor is lost."""
 
 from __future__ import annotations
 

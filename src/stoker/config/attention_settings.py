@@ -1,4 +1,4 @@
-"""What a person has chosen that a terminal is sent beside its screen. Unaware of terminals, and of settings.yaml."""
+"""The user's choices of what a terminal is sent besides its screen. Unaware of terminals, and of settings.yaml."""
 
 from __future__ import annotations
 

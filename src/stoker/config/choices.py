@@ -1,6 +1,5 @@
-"""What a person may change while a build runs, as their files say it now: levels, memory, retries and classes of the
-profile, their own priors.yaml, the thresholds of settings.yaml. Unaware of builds and of when to read.
-"""
+"""What a user may change while a build runs, as their files say it now: levels, memory, retries and classes of the
+profile, their own priors.yaml, the thresholds of settings.yaml. Unaware of builds and of when to read."""
 
 from __future__ import annotations
 
@@ -53,9 +52,9 @@ class ProfileOrigin(NamedTuple):
 
 
 class ReadChoices(NamedTuple):
-    """One source as it is now. Where there are faults, `choices` has what can be used all the same.
+    """One source as it is now. If there are errors, `choices` has what can still be used.
 
-    `files` are all places that were looked at; `rest` is equal as long as nothing else in the source has changed.
+    `files` are all paths that were checked; `rest` is equal as long as nothing else in the source has changed.
     """
 
     choices: Choices
@@ -109,5 +108,5 @@ def from_settings(before: Choices) -> ReadChoices:
 
 
 def _gone(path: Path, *, missed: bool) -> list[ConfigError]:
-    """Return a fault for a file in use that is gone: an editor may be writing it anew, or its disk may be away."""
+    """Return an error for a file in use that is gone: an editor may be rewriting it, or its disk may be away."""
     return [ConfigError(path, 0, "is gone")] if missed and not path.exists() and not path.is_symlink() else []

@@ -1,4 +1,4 @@
-"""What is wrong with a file that a person wrote, and where. Unaware of file formats."""
+"""What is wrong with a file that a user wrote, and where. Unaware of file formats."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stoker.model.text import clean
 
 
 class ConfigError(Exception):
-    """One fault: `str()` of it is `PATH:LINE: MESSAGE`, one harmless line. Line 0 means the file as a whole.
+    """One error: `str()` of it is `PATH:LINE: MESSAGE`, one sanitised line. Line 0 means the file as a whole.
 
-    A fault of severity "warning" does not keep the file from being used.
+    An error of severity "warning" does not keep the file from being used.
     """
 
     def __init__(self, path: Path, line: int, message: str, severity: Literal["error", "warning"] = "error") -> None:

@@ -1,7 +1,7 @@
-"""Notices changes of a few files: by inotify (watchfiles), and by looking at them now and then.
+"""Notices changes of a few files: by inotify (watchfiles), and by polling.
 
-The one watcher of the program: for the files that a running build obeys, and for themes. It runs in a thread of its
-own, since reading may take long where a disk is far away. Unaware of what is in the files.
+The program's only watcher: for the files that a running build follows, and for themes. It runs in its own thread, since
+reading may take long if a disk is far away. Unaware of the files' contents.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STEP_MS = 250
 Also how often watchfiles' thread wakes up: 0.2 ms of CPU time a second."""
 
 POLL_MS = 1000
-"""Look at least this often: file servers do not report what another machine has written, a folder that does not exist
+"""Poll at least this often: file servers do not report what another machine has written, a folder that does not exist
 cannot be watched, and a file may change while the watch is being set up. 0.2 ms of CPU time each."""
 
 CROWD = 50
@@ -44,7 +44,7 @@ def stamp_of(file: Path) -> Stamp:
 
 
 async def file_changes(places: Callable[[], Iterable[Path]]) -> AsyncGenerator[None, None]:
-    """Yield as `watch_files` does, for a coroutine. A thread that hangs on a file server is left behind at the end."""
+    """Yield like `watch_files`, for a coroutine. A thread that hangs on a file server is left behind at the end."""
     loop, news, stop = asyncio.get_running_loop(), asyncio.Event(), Event()
 
     def watch() -> None:
@@ -65,7 +65,7 @@ async def file_changes(places: Callable[[], Iterable[Path]]) -> AsyncGenerator[N
 def watch_files(places: Callable[[], Iterable[Path]], stop: Event) -> Iterator[None]:
     """Yield whenever one of the files that `places` names may have changed, been removed or appeared, until `stop`.
 
-    Yield at once, too. Folders are watched rather than files: whoever replaces a file by renaming makes another.
+    Also yield at once. Folders are watched rather than files: replacing a file by renaming creates another.
     """
     crowded = set[str]()
     yield
@@ -80,7 +80,7 @@ def watch_files(places: Callable[[], Iterable[Path]], stop: Event) -> Iterator[N
 
 
 def _changes(folders: list[str], stop: Event) -> Iterator[list[str]]:
-    """Yield the paths that have changed in these folders until `stop`: none where it was only time to look.
+    """Yield the paths that have changed in these folders until `stop`: none if it was only time to poll.
 
     End when the folders cannot be watched any more.
     """

@@ -21,7 +21,7 @@ LONGEST_SOCKET_NAME = len("/stoker/") + 39 + len(".sock")
 
 
 class UnsafeFolderError(Exception):
-    """A folder that must be private belongs to somebody else or may be entered by others."""
+    """A folder that must be private belongs to somebody else or is accessible to others."""
 
 
 def state_dir() -> Path:
@@ -33,7 +33,7 @@ def config_dir() -> Path:
     """Return $XDG_CONFIG_HOME/stoker, by default ~/.config/stoker; without a home beside the state."""
     try:
         return _xdg("XDG_CONFIG_HOME", ".config")
-    except UnsafeFolderError:  # settings are nothing that a build or a screen may fail for
+    except UnsafeFolderError:  # settings are nothing that a build or a screen may fail over
         return state_dir() / "config"
 
 
@@ -60,15 +60,15 @@ def runtime_dir() -> Path:
 
 
 def socket_folder() -> Path:
-    """Return where a new build's engine shall listen: `runtime_dir`, or a folder of the state.
+    """Return where a new build's engine should listen: `runtime_dir`, or a folder of the state.
 
-    Anybody may take /tmp/stoker-UID before its user does.
+    Anybody may create /tmp/stoker-UID before its user does.
     """
     runtime = runtime_dir()
     try:
         return private_dir(runtime)
     except (UnsafeFolderError, OSError):
-        # Where neither will do, the engine says so, and viewers read the journal.
+        # If neither works, the engine says so, and viewers read the journal.
         return private_dir(state_dir() / "run") if _fits_socket(state_dir()) else runtime
 
 
@@ -112,7 +112,7 @@ def data_dir(kind: str) -> Path:
 
 
 def history_path() -> Path:
-    """Return the file that holds what jobs took in earlier builds."""
+    """Return the history file."""
     return state_dir() / "history.sqlite3"
 
 

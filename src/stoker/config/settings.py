@@ -1,4 +1,4 @@
-"""What a person has chosen for every build, from settings.yaml. Unaware of what the choices do, and of builds."""
+"""The user's settings for every build, from settings.yaml. Unaware of what the settings do, and of builds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Settings:
     """Other keys for actions, by the action's name: `detach: ctrl+d`."""
 
     tick: float = 1.0
-    """Seconds between two pictures of the full screen, 0.5 to 5. A slow line wants more."""
+    """Seconds between two frames of the full screen, 0.5 to 5. Use more on a slow link."""
 
     ascii: Literal["auto", "yes", "no"] = "auto"
     """Whether to draw with ASCII characters alone; "auto" does so where the locale is not UTF-8."""
@@ -50,14 +50,15 @@ class Settings:
     """`notify`, `progress` and `title`: what the terminal is sent beside its screen."""
 
     notify_command: str = ""
-    """A shell command that is called when something of a build matters; empty for none."""
+    """The notify command; empty for none."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
-    """`reserve`, `floor`, `level` and `pressure`: what a build's memory and level are governed by."""
+    """`reserve`, `floor`, `level` and `pressure`: how a build's memory and level are governed."""
 
 
 def load_settings(path: Path, actions: Collection[str] | None = None) -> tuple[Settings, list[ConfigError]]:
-    """Return the settings of a file and its faults; what has a fault keeps its default. No file means all defaults.
+    """Return the settings of a file and its errors; a setting with an error keeps its default. No file means all
+    defaults.
 
     `actions` are the names that `keys` may use; None leaves them unchecked.
     """

@@ -1,4 +1,4 @@
-"""YAML as people write settings in it, read strictly: every fault is reported with its file, its line and a remedy.
+"""YAML as people write settings in it, read strictly: every error is reported with its file, its line and a remedy.
 
 Mappings of scalars, lists of scalars and mappings only, no anchors, no tags, bounded in size and depth. Unaware of what
 the keys mean.
@@ -155,7 +155,7 @@ class Section:
         return Section(*self.place_of(key), self.errors)
 
     def _misshapen(self, key: str, wanted: str, instead: str) -> None:
-        """Note, once, that a value has not the shape that is `wanted`."""
+        """Note, once, that a value does not have the `wanted` shape."""
         is_list = isinstance(self._values[key], tuple)
         self.fail(key, f"{key!r} is a list; write {instead}" if is_list else f"{key!r} is {wanted}")
         self._values[key] = None

@@ -1,7 +1,7 @@
-"""Themes: what each colour is for, read from `themes/*.yaml`, with live reload. Unaware of widgets.
+"""Themes: the purpose of each colour, read from `themes/*.yaml`, with live reload. Unaware of widgets.
 
-A theme's name is its file's name. A file in a later folder replaces the one of the same name in an earlier folder,
-and may extend it. A file with a fault is reported and left out, so the one it would have replaced stays.
+A theme's name is its file's name. A file in a later folder replaces the one of the same name in an earlier folder, and
+may extend it. A file with an error is reported and ignored, so the one it would have replaced stays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _READABLE = (
     *((token, "background", 3.0) for token in TOKENS[TOKENS.index("memory") : TOKENS.index("cursor")]),
     *((token, "background", 3.0) for token in ("accent", "ok", "warn", "error", "person")),
 )
-"""Least contrast of a token on a ground. WCAG 2.2 asks 4.5 for text and 3 for signs; dim text may be in between."""
+"""Least contrast of a token on a background. WCAG 2.2 requires 4.5 for text and 3 for signs; dim text may be in
+between."""
 
 FALLBACK = "dark"
 

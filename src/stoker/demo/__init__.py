@@ -1,4 +1,4 @@
-"""A small real ninja project that fights for memory, made on the spot: C++ where a compiler works, else Python work.
+"""Generates a small real ninja project whose jobs compete for memory: C++ if a compiler works, otherwise Python work.
 
 Unaware of how it is built and shown. The same arguments on the same machine give the same files.
 """
@@ -23,7 +23,7 @@ _PROBE_SECONDS = 60
 
 
 class Demo(NamedTuple):
-    """The command that builds it, and the memory in bytes for which its jobs are to fight."""
+    """The command that builds it, and the memory in bytes for which its jobs compete."""
 
     command: tuple[str, ...]
     budget: int

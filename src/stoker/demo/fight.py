@@ -1,6 +1,6 @@
-"""How the demonstration's jobs fought for memory, and what ninja alone would have made of them: played on paper.
+"""How the demonstration's jobs competed for memory, and what ninja alone would have needed, by simulation.
 
-Unaware of how the build was started and of who is shown the line.
+Unaware of how the build was started and of where the line is shown.
 """
 
 from __future__ import annotations

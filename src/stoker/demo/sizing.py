@@ -1,4 +1,4 @@
-"""How large a demo must be to take its time, and how little memory makes its jobs fight. Pure arithmetic, unaware of
+"""How large a demo must be to take its time, and how little memory makes its jobs compete. Pure arithmetic, unaware of
 files.
 
 The costs were measured with g++ 12 -O1 on a 2.x GHz server core; they need not be exact, only bounded: sizes are

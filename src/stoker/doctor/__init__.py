@@ -1,4 +1,4 @@
 """Whether a build can succeed here, before anybody waits for it. Facts, judgements on them, and remedies.
 
-Unaware of builds that run, of what was recorded of earlier ones, and of screens.
+Unaware of running builds, of what was recorded of earlier ones, and of screens.
 """

@@ -1,4 +1,4 @@
-"""Starts other programs and does not trust them: a time limit, a bound on what they say, nothing left running.
+"""Runs other programs without trusting them: a time limit, a bound on their output, nothing left running.
 
 Unaware of what they are asked.
 """
@@ -16,15 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 MAX_OUTPUT = 1 << 18
-"""Bytes kept of what a program says; a compiler's version has a few hundred."""
+"""Bytes kept of a program's output; a compiler's version has a few hundred."""
 
 T = TypeVar("T")
 
 
 class Answer(NamedTuple):
-    """What a program wrote to stdout and stderr, and how it went wrong: empty if it ended with status 0.
+    """What a program wrote to stdout and stderr, and what went wrong: empty if it ended with status 0.
 
-    `late` is True when it was its time that ran out: that says little about the program on a busy machine.
+    `late` is True if it ran out of time: that says little about the program on a busy machine.
     """
 
     text: str
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
 
 class LateError(Exception):
-    """Something did not end in its time."""
+    """Something did not end in time."""
 
 
 def ask(argv: Sequence[str], env: Mapping[str, str], seconds: float, given: bytes = b"") -> Answer:
@@ -96,9 +96,9 @@ def _ended(status: int, text: str) -> str:
 
 
 class Later(Generic[T]):
-    """A call that runs beside others, in a daemon thread: one that never comes back cannot hold up the end.
+    """A call that runs in parallel, in a daemon thread: one that never returns cannot hold up the end.
 
-    (A dead file server and a wedged driver do not come back, whatever signal they get.)
+    (A dead file server and a hung driver do not return, whatever signal they get.)
     """
 
     def __init__(self, task: Callable[[], T]) -> None:

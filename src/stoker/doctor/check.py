@@ -1,4 +1,4 @@
-"""What the doctor says: checks with a verdict, the reason in numbers, and a command that helps. Pure values."""
+"""The doctor's results: checks with a verdict, the reason in numbers, and a command as the remedy. Pure values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GRAVEST_FIRST: dict[Status, int] = {"fail": 0, "warn": 1, "ok": 2}
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question and its answer. `fail` is for what no build can survive; `remedy` is a command, empty if ok."""
+    """One question and its answer. `fail` means that no build can succeed; `remedy` is a command, empty if ok."""
 
     name: str
     status: Status
@@ -56,7 +56,7 @@ def ok(name: str, why: str) -> Check:
 
 
 def warn(name: str, why: str, remedy: str = "") -> Check:
-    """Return a check: the build can succeed, but not as well, or not for sure."""
+    """Return a check: the build can succeed, but not as well, or not certainly."""
     return Check(name, "warn", why, remedy)
 
 

@@ -1,6 +1,6 @@
-"""Finds the facts of a machine side by side, has them judged, and never fails: what breaks is a check that says so.
+"""Finds the facts of a machine in parallel, has them judged, and never fails: what breaks becomes a check that says so.
 
-Unaware of how a fact is found and of what is said of it.
+Unaware of how a fact is found and of what is said about it.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ PATIENCE_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of the examination: what to say of it should it break, and the checks that it leads to."""
+    """A part of the examination: its title if it breaks, and the checks that it produces."""
 
     name: str
     checks: Callable[[Surroundings], Iterable[Check]]
 
 
 class Examining:
-    """An examination under way: all of its parts at once. Nothing here raises but what is said of it."""
+    """An examination in progress: all of its parts at once. Nothing here raises."""
 
     def __init__(self, need: Need, env: Mapping[str, str], patience: float = PATIENCE_SECONDS) -> None:
-        """Begin it, for a build with this need in this environment. `patience`: seconds for each program."""
+        """Start it, for a build with this need in this environment. `patience`: seconds for each program."""
         here = Surroundings(need, env, patience, _manager())
         self._what = need.what
         self._seconds = 4 * patience + 2
         self._parts = [(part.name, Later(partial(_checks, part, here))) for part in _PARTS]
 
     def waiting(self, seconds: float) -> list[str]:
-        """Return the parts that have not come to an end after `seconds`; it returns as soon as there are none."""
+        """Return the parts that have not ended after `seconds`; it returns as soon as there are none."""
         deadline = time.monotonic() + seconds
         return [name for name, part in self._parts if not part.ended(max(0.0, deadline - time.monotonic()))]
 

@@ -1,4 +1,4 @@
-"""What was found on the machine: frozen values, so that each can be falsified by hand. Pure.
+"""Facts found on the machine: frozen values, so that tests can falsify each one. Pure.
 
 Unaware of how they were found and of what they mean for a build.
 """
@@ -19,7 +19,7 @@ Family = Literal["gcc", "clang", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is examined: the need, the environment that the build would have, and seconds for each command."""
+    """What to examine: the need, the environment that the build would have, and seconds for each command."""
 
     need: Need
     env: Mapping[str, str]
@@ -30,9 +30,9 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program: where it is, its version, and what was wrong when it was asked for it.
+    """A program: where it is, its version, and what went wrong when it was asked for that.
 
-    `late` is True when only its time ran out, which a busy machine may do to a sound program.
+    `late` is True if it only ran out of time, which can happen to a sound program on a busy machine.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Asks machines that compile for others, and caches that many share: each for no more than a sign of life.
+"""Probes machines that compile for others, and shared caches: for each no more than a sign of life.
 
-distcc's hosts compile a line, as nothing less shows that they would. Unaware of what the answers mean.
+distcc's hosts compile a line, since nothing less shows that they would. Unaware of what the answers mean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads what the machine lets a build have: memory, control groups, file systems, limits. Unaware of what will do."""
+"""Reads what the machine gives a build: memory, control groups, file systems, limits. Unaware of what is enough."""
 
 from __future__ import annotations
 

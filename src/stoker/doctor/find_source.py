@@ -1,4 +1,4 @@
-"""Looks at a source tree and at what an earlier build left in its build folder. Unaware of what that means."""
+"""Examines a source tree and what an earlier build left in its build folder. Unaware of what that means."""
 
 from __future__ import annotations
 

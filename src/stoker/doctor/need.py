@@ -1,4 +1,4 @@
-"""What a build asks of the machine: plain values that a profile, a source tree or nobody may have filled in.
+"""What a build needs from the machine: plain values that come from a profile, a source tree, or defaults.
 
 Unaware of where they come from and of what the machine has.
 """

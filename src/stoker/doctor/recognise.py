@@ -1,4 +1,4 @@
-"""What a source tree asks of the machine, read off the tree itself: PyTorch, an extension of it, or any other.
+"""What a source tree needs from the machine, read from the tree itself: PyTorch, an extension of it, or any other.
 
 Unaware of the machine.
 """

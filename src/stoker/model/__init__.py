@@ -1,4 +1,4 @@
 """Pure values: events, the state they add up to, units, and the text sanitiser.
 
-Knows no file, clock, process, socket or screen. Everything here can be called in a test with plain values.
+Knows no file, clock, process, socket or screen. Tests can call everything here with plain values.
 """

@@ -1,7 +1,7 @@
-"""What an earlier attempt at a step has left of its work, for a step that runs again. Pure.
+"""What an earlier attempt at a step has left undone, for a step that runs again. Pure.
 
-A scheduler that broke off still has its plan to fulfil: until the next attempt's scheduler in that place has a plan of
-its own, it stands for what is left. Then the two plans show how much of the earlier work was kept.
+A scheduler that broke off still has a plan to complete: until the next attempt's scheduler in that place has its own
+plan, it stands for what is left. Then the two plans show how much of the earlier work was kept.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from stoker.model.state import Scheduler, Step
 Schedulers = Mapping[int, Scheduler]
 
 _TEMPORARY = ("tmp", "pip-")
-"""How names begin that Python's tempfile and pip make up."""
+"""How names made up by Python's tempfile and pip begin."""
 
 _MIN_SAME, _MIN_RANDOM = 3, 4
-"""Characters that the names of two temporary folders share at their start at least ("tmp"), and in how many they differ
-behind that: Python makes up 8 of them, pip 8 or 32, and some are equal by chance."""
+"""Characters that the names of two temporary folders have in common at the start ("tmp"), and in how many they differ
+after that: Python makes up 8 of them, pip 8 or 32, and some are equal by chance."""
 
 
 def with_broken_off(schedulers: Schedulers, step: Step) -> dict[int, Scheduler]:
@@ -94,7 +94,8 @@ def _predecessor(schedulers: Schedulers, new: Scheduler) -> Scheduler | None:
 
 
 def _built_again(before: Sequence[Scheduler], total: int) -> int:
-    """How many finished jobs of one attempt after the other, the last one first, are among the `total` of the next."""
+    """Return how many finished jobs of one attempt after the other, the last one first, are among the `total` of the
+    next."""
     done = 0
     for s in before:
         done += s.finished
@@ -104,7 +105,8 @@ def _built_again(before: Sequence[Scheduler], total: int) -> int:
 
 
 def left_by(scheduler: Scheduler, totals: Mapping[int, int], schedulers: Schedulers) -> int:
-    """Jobs that a scheduler which broke off stands for: what it has finished and what nobody has taken up yet.
+    """Return the jobs that a scheduler which broke off stands for: what it has finished and what nobody has continued
+    yet.
 
     `totals` are those of the schedulers that have not broken off.
     """

@@ -8,15 +8,15 @@ from typing import Literal
 CacheTool = Literal["ccache", "sccache"]
 
 Reached = Literal["answers", "slow", "silent"]
-"""slow: each answer takes so long that compilations do as well; silent: there is none."""
+"""slow: each answer takes so long that compilations do as well; silent: no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedCache:
-    """Where a cache keeps what several machines share, and whether it answers there.
+    """The shared storage of a cache, and whether it answers.
 
-    `endpoint` is an address without names and passwords; `seconds` is how long the last question took, and `problem`
-    says why it had no answer.
+    `endpoint` is an address without names and passwords; `seconds` is how long the last query took, and `problem` says
+    why it had no answer.
     """
 
     tool: CacheTool
@@ -28,13 +28,13 @@ class SharedCache:
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """One cache's work for this build, so far. Sizes are bytes; `size` is all that the cache holds.
+    """One cache's work for this build so far. Sizes are bytes; `size` is all that the cache holds.
 
     `uncacheable` are calls that a cache passes on to the compiler by its nature (links, preprocessing), `errors` those
-    in which it failed. `exact` is False where the figures are a difference of what other builds count into as well.
+    in which it failed. `exact` is False if the figures are a difference that includes other builds.
 
-    `saved_seconds` is about how much CPU time `saved_jobs` of the hits took when they were compiled before, less what
-    they took now; None where no earlier build says.
+    `saved_seconds` is roughly how much CPU time `saved_jobs` of the hits took when they were compiled before, minus
+    what they took now; None if no earlier build knows.
     """
 
     tool: CacheTool
@@ -50,10 +50,10 @@ class CacheUse:
 
     @property
     def calls(self) -> int:
-        """Compilations that could be answered from the cache."""
+        """Compilations that the cache could have answered."""
         return self.hits + self.misses
 
     @property
     def rate(self) -> float | None:
-        """Share of hits among those (0..1), as the caches' own statistics have it; None before the first."""
+        """Share of hits among those (0..1), as in the caches' own statistics; None before the first."""
         return self.hits / self.calls if self.calls else None

@@ -20,14 +20,14 @@ _BY_KIND: dict[str, type[Event]] = {t.kind: t for t in EVENT_TYPES}
 
 
 MAX_WHOLE = 2**63
-"""Where whole numbers end: sizes, pids and counts of every system are smaller."""
+"""The bound for integers: sizes, pids and counts of every system are smaller."""
 
 MAX_REAL = 1e15
-"""Where other numbers end: 30 million years, or a petabyte."""
+"""The bound for other numbers: 30 million years, or a petabyte."""
 
 
 class CodecError(ValueError):
-    """The value is not of the promised shape; the message names the place."""
+    """The value does not have the expected shape; the message names the place."""
 
 
 class UnknownKindError(CodecError):
@@ -35,12 +35,12 @@ class UnknownKindError(CodecError):
 
 
 def whole(value: object) -> int | None:
-    """`value` if it is a whole number that one can calculate with; None for anything else, and hundreds of digits."""
+    """Return `value` if it is an integer within bounds; None for anything else, and for hundreds of digits."""
     return value if type(value) is int and -MAX_WHOLE <= value < MAX_WHOLE else None
 
 
 def real(value: object) -> float | None:
-    """`value` if it is a number that one can calculate with; None for anything else, infinities and 1e308."""
+    """Return `value` if it is a number within bounds; None for anything else, infinities and 1e308."""
     if type(value) is float or type(value) is int:
         return float(value) if -MAX_REAL < value < MAX_REAL else None
     return None

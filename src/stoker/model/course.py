@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_STEPS = 24
-"""Steps that are kept; when full, each two become one and are twice as long."""
+"""Steps that are kept; when full, each two are merged into one twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Course:
     cpu: tuple[int, ...] = ()
 
     def with_sample(self, time: float, rss: int, cpu: float) -> Course:
-        """The same with a measurement; steps that were missed are as the one before them."""
+        """Return the course with one more measurement; missed steps repeat the one before them."""
         if not self.rss:
             return Course(time, self.step, (rss,), (round(cpu),))
         at = int(max(0.0, time - self.start) / self.step)

@@ -1,7 +1,7 @@
 """Why a build failed, as values: the causes that its output shows, and what stoker may do about the first.
 
-Unaware of rules and of logs. Everything in it is bounded by `bounded`, because it becomes a line of the journal and a
-part of the state. Text comes from the build: whoever shows it passes it through the sanitiser.
+Unaware of rules and of logs. `bounded` limits everything in it, because it becomes a line of the journal and a part of
+the state. Text comes from the build: code that shows it must pass it through the sanitiser.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Literal, get_args
 ActionKind = Literal[
     "retry", "retry-at-lower-level", "retry-alone", "update-submodules", "fetch-large-files", "set-variable"
 ]
-"""What may be done about a failure without harm: run the step again as it is, with fewer jobs, or with what died first
-and alone; fetch the submodules, or the large files, that the repository names; set a variable that a rule names."""
+"""Safe actions after a failure: run the step again as it is, with fewer jobs, or with the dead jobs first and alone;
+fetch the submodules, or the large files, that the repository names; set a variable that a rule names."""
 
 ACTION_KINDS: tuple[ActionKind, ...] = get_args(ActionKind)
 
 MAX_CAUSES = 6
-"""The first cause and what else was found; what comes later is a consequence as a rule."""
+"""The first cause and what else was found; later findings are usually consequences."""
 
 MAX_CONTEXT = 33
 MAX_LINE = 300
@@ -158,7 +158,7 @@ def _cause(cause: Cause) -> Cause:
 
 
 def words_of(action: Action) -> str:
-    """What an action does, as one would ask for it."""
+    """Return what an action does, phrased as a request."""
     if action.kind == "retry-at-lower-level":
         jobs = "1 job" if action.level == 1 else f"{action.level} jobs"
         return f"run the step again, with at most {jobs} at a time"

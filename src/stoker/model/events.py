@@ -19,31 +19,31 @@ from stoker.model.samples import JobSample, MachineSample
 from stoker.model.tool import Tool
 
 JOURNAL_VERSION = 1
-"""Version of the journal's format; raised only when an older reader would misread a newer journal."""
+"""Version of the journal's format; increased only when an older reader would misread a newer journal."""
 
 Outcome = Literal["done", "failed", "stopped"]
 JobOutcome = Literal["ok", "failed", "unknown", "dropped"]
-"""dropped: it was on deck when another job failed, and never ran: ninja had not started it without stoker."""
+"""dropped: it was on deck when another job failed, and never ran: ninja would not have started it without stoker."""
 
 JobState = Literal["running", "frozen", "on_deck"]
-"""on_deck: held at its birth, before it did anything; frozen: stopped later, with the memory that it holds."""
+"""on_deck: held at birth, before it did anything; frozen: stopped later, with the memory that it holds."""
 
 MovedBy = Literal["", "person", "word", "fallback"]
-"""person: asked for this very job; word: a person's pause or level holds it; fallback: it compiles here after all,
-and waits for its turn as a newborn does; empty: the governor's own decision."""
+"""person: requested for this very job; word: a person's pause or level holds it; fallback: it compiles here after all,
+and waits for its turn like a newborn; empty: the governor's own decision."""
 
 KilledBy = Literal["memory", "unknown", "shed", "person"]
-"""memory: the kernel, for want of memory, or the compiler itself when it was refused more; unknown: SIGKILL from who
-knows where; shed: stoker, to save the others; person: somebody through stoker."""
+"""memory: the kernel, for lack of memory, or the compiler itself when it was refused more; unknown: SIGKILL from an
+unknown sender; shed: stoker, to save the others; person: somebody through stoker."""
 
 WaitCause = Literal[
     "", "place", "memory", "room", "pressure", "level", "alone", "paused", "person", "rest", "unknown", "host"
 ]
-"""What a job that is on deck or frozen waits for. place: another to end, since as many run as may; memory: room for
-itself; room: the room that is kept for a job before it; pressure: the build's own group to stall less on memory;
-level, paused: a person's number, or pause, to be taken back; alone: a job that runs alone; person: to be thawed by
-hand; rest: the effect of the last freeze to be seen; unknown: the first job of an unknown kind to show what it needs;
-host: a slot of another machine. Empty: not known yet."""
+"""What a job on deck or frozen waits for. place: another job to end, since as many run as may; memory: room for itself;
+room: the room that is kept for a job ahead of it; pressure: the build's own group to stall less on memory; level,
+paused: a person's number or pause to end; alone: a job that runs alone; person: to be thawed by hand; rest: the effect
+of the last freeze to show; unknown: the first job of an unknown kind to show what it needs; host: a slot of another
+machine. Empty: not known yet."""
 
 Paused = Literal["no", "soft", "hard"]
 """soft: nothing new starts. hard: everything is frozen."""
@@ -53,7 +53,7 @@ MAX_LEVEL = 4096
 
 
 MAX_RECORDED_DEPS = 20_000
-"""Pairs of groups of which one waits for the other that a plan records at most: some 100 KB."""
+"""The most pairs of groups, one of which waits for the other, that a plan records: some 100 KB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class BuildStarted:
 
 @dataclass(frozen=True, slots=True)
 class EngineStarted:
-    """An engine began to write this journal; `adopted` when the build was already running."""
+    """An engine started to write this journal; `adopted` if the build was already running."""
 
     kind: ClassVar[str] = "engine_started"
     pid: int
@@ -103,7 +103,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A step ended; `exit_code` is None when it could not be learnt."""
+    """A step ended; `exit_code` is None if it is unknown."""
 
     kind: ClassVar[str] = "step_ended"
     index: int
@@ -222,7 +222,7 @@ class LevelSet:
 
 @dataclass(frozen=True, slots=True)
 class JobsExited:
-    """The processes of these jobs have ended: they run no more. What became of each is in its JobFinished."""
+    """The processes of these jobs have ended. The result of each is in its JobFinished."""
 
     kind: ClassVar[str] = "jobs_exited"
     jids: tuple[int, ...]

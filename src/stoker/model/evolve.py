@@ -1,7 +1,7 @@
-"""A copy of a record with some of its fields changed, as `dataclasses.replace` makes it, at a small part of the price.
+"""A copy of a record with some of its fields changed, like `dataclasses.replace` but much faster.
 
-The state has fifty fields and is copied at every event. For dataclasses whose fields are all given to `__init__`, in
-their order, and that check nothing there if they have no slots.
+The state has fifty fields and is copied at every event. For dataclasses whose fields are all arguments of `__init__`,
+in order, and that check nothing there if they have no slots.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ else:
         return copy
 
     def evolve(record, /, **changes):
-        """Raises KeyError for a field that there is not."""
+        """Raises KeyError for an unknown field."""
         kind = type(record)
         places = _places(kind)
         if hasattr(record, "__dict__"):

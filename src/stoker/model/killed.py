@@ -1,4 +1,4 @@
-"""Jobs that were killed: none of them failed. Says which end of a job, and which failure in the output, is only a kill.
+"""Jobs that were killed, which is no failure. Says which end of a job, and which failure in the output, is only a kill.
 
 Pure. Unaware of events, and of who kills and why.
 """
@@ -8,16 +8,16 @@ from __future__ import annotations
 from stoker.model.state import BuildState, Failure, FinishedJob, KilledJob
 
 BY_THE_SYSTEM = ("memory", "unknown")
-"""Killers whose victims failed after all where nobody runs them again."""
+"""Killers whose victims count as failed if nobody runs them again."""
 
 
 def same_output(a: str, b: str) -> bool:
-    """Whether two tools speak of one output; either may name it from further up the tree."""
+    """Say whether two tools mean the same output; either may name it from further up the tree."""
     return bool(a and b) and (a == b or a.endswith("/" + b) or b.endswith("/" + a))
 
 
 def death_of(state: BuildState, output: str, jid: int | None = None) -> KilledJob | None:
-    """How the job `jid` that makes `output` was killed in this attempt at the step; None if it was not."""
+    """Return how the job `jid` that makes `output` was killed in this attempt at the step; None if it was not."""
     attempt = attempt_of(state)
     for death in reversed(state.killed):
         if death.attempt != attempt:
@@ -28,32 +28,33 @@ def death_of(state: BuildState, output: str, jid: int | None = None) -> KilledJo
 
 
 def last_death_of(state: BuildState, output: str) -> KilledJob | None:
-    """How the job that makes `output` was killed last, in whatever attempt at the step; None if it never was."""
+    """Return how the job that makes `output` was last killed, in any attempt at the step; None if it never was."""
     return next((death for death in reversed(state.killed) if same_output(death.output, output)), None)
 
 
 def failed_steps(state: BuildState) -> tuple[Failure, ...]:
-    """The failures in the output that are real: a kill is none, unless the build has failed of it."""
+    """Return the real failures in the output: a kill is none, unless it made the build fail."""
     return tuple(f for f in state.failures if f.killed_by is None or is_final(state, f.killed_by))
 
 
 def killed_for_good(state: BuildState) -> int:
-    """Jobs that the kernel, or somebody unknown, has killed and that nobody runs again: the build failed by them."""
+    """Return jobs that the kernel, or an unknown sender, has killed and that nobody runs again: they made the build
+    fail."""
     return sum(is_last_word(state, death) for death in state.killed)
 
 
 def is_last_word(state: BuildState, death: KilledJob) -> bool:
-    """Whether that job is one that nobody runs again: see `killed_for_good`."""
+    """Say whether nobody runs that job again: see `killed_for_good`."""
     return death.attempt == attempt_of(state) and is_final(state, death.by)
 
 
 def is_final(state: BuildState, by: str) -> bool:
-    """Whether the build has failed of kills by that killer."""
+    """Say whether kills by that killer made the build fail."""
     return state.outcome == "failed" and by in BY_THE_SYSTEM
 
 
 def attempt_of(state: BuildState) -> int:
-    """Which attempt at its step runs, from 1."""
+    """Return which attempt at its step runs, from 1."""
     return state.step.attempt if state.step is not None else 1
 
 

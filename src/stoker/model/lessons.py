@@ -1,7 +1,7 @@
-"""What jobs teach about their like: values between the rooms that measure, keep and predict.
+"""What jobs teach about similar ones: values that the code which measures, stores and predicts exchanges.
 
-Unaware of how they are learnt and kept. An engine that takes over reads the lessons in the journal, and so knows what
-its predecessor knew.
+Unaware of how they are learned and stored. A successor engine reads the lessons in the journal, and so knows what its
+predecessor knew.
 """
 
 from __future__ import annotations

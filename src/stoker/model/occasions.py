@@ -1,4 +1,4 @@
-"""The moments of a build that a person wants to hear of when they look elsewhere. Pure.
+"""The occasions of a build for which a person is notified. Pure.
 
 Unaware of how they are announced, and of what has been announced already.
 """
@@ -13,20 +13,20 @@ from stoker.model.text import clean
 from stoker.model.units import format_duration
 
 Occasion = Literal["end", "failure", "killed", "frozen", "waiting"]
-"""end: the build has ended; failure: a job has failed; killed: a job was killed for want of memory; frozen: one was
-frozen for it; waiting: nothing has run for a while, and nothing will until a person unpauses it."""
+"""end: the build has ended; failure: a job has failed; killed: a job was killed for lack of memory; frozen: one was
+frozen for it; waiting: nothing has run for a while, and nothing will until a person unpauses the build."""
 
 WAITING_SECONDS = 300.0
-"""How long nothing must have run: a pause for a minute is meant."""
+"""How long nothing must have run: a pause for a minute is intended."""
 
 MAX_MESSAGE = 160
-"""Characters: a notification shows about two lines, and GNU screen hands on strings of 768 bytes at the most."""
+"""Characters: a notification shows about two lines, and GNU screen passes on strings of 768 bytes at most."""
 
 _MAX_NAME, _MAX_REASON = 40, 100
 
 
 def occasions_of(state: BuildState) -> tuple[Occasion, ...]:
-    """Those that the build has come to; of one that is over, how it ended comes last."""
+    """Return the occasions that the build has reached; for an ended one, the end comes last."""
     killed = sum(lost.count for by, lost in state.lost.items() if by != "person")
     found: dict[Occasion, bool] = {
         "failure": bool(failed_steps(state)),
@@ -39,7 +39,7 @@ def occasions_of(state: BuildState) -> tuple[Occasion, ...]:
 
 
 def _waits(state: BuildState) -> bool:
-    """Whether nothing has run for long, though there is work."""
+    """Say whether nothing has run for long, though there is work."""
     if not state.governed or any(job.state == "running" for job in state.jobs.values()):
         return False
     if not state.jobs and state.level.paused == "no":
@@ -50,7 +50,8 @@ def _waits(state: BuildState) -> bool:
 
 
 def message_of(state: BuildState, occasion: Occasion) -> str:
-    """One harmless line that says it, and which build: `stoker: pytorch failed after 2 h 3 m: exit status 1`."""
+    """Return one sanitised line that names the occasion and the build: `stoker: pytorch failed after 2 h 3 m: exit
+    status 1`."""
     name = clean(state.name, _MAX_NAME) or "build"
     return clean(f"stoker: {name}{_words(state, occasion)}", MAX_MESSAGE)
 

@@ -1,4 +1,4 @@
-"""What packaging made of a wheel: the object that `stoker package --json` prints.
+"""The result of packaging a wheel: the object that `stoker package --json` prints.
 
 Unaware of how it was done. Sizes are bytes. Keys of the JSON may be added, never renamed.
 """
@@ -15,7 +15,7 @@ Mode = Literal["pypi", "bundle"]
 
 @dataclass(frozen=True, slots=True)
 class TagReason:
-    """Who needs which platform tag; an empty one where no manylinux tag will do."""
+    """Who needs which platform tag; empty if no manylinux tag fits."""
 
     who: str
     tag: str

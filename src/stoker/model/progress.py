@@ -1,7 +1,7 @@
 """Progress as numbers: how much of the build is done, summed over its schedulers.
 
-Unaware of screens. The promise that scripts rely on: finished + running + on_deck + frozen <= total at every
-moment, and finished == total once a build has ended well.
+Unaware of screens. Scripts rely on this invariant: finished + running + on_deck + frozen <= total at every moment, and
+finished == total once a build has succeeded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Progress:
     killed: int = 0
     """Jobs that did not fail but were killed, and are to run again if the step does."""
     hostless: int = 0
-    """Those of the running ones that have lost their host, and wait."""
+    """Those of the running ones that have lost their host and wait."""
 
     @property
     def local(self) -> int:
@@ -43,7 +43,7 @@ class Progress:
 
     @property
     def share(self) -> float | None:
-        """Done as 0..1, or None while nobody knows how much there is to do."""
+        """The share done (0..1), or None while the total is unknown."""
         if self.percent is not None:
             return self.percent / 100
         if self.total_known and self.total:
@@ -66,13 +66,13 @@ def progress_of(state: BuildState) -> Progress:
         remote += job.state == "running" and job.host not in ("", NO_HOST)
     schedulers = state.schedulers.values()
     finished = state.retired.finished + sum(s.finished for s in schedulers)
-    # Of jobs too short to be seen running, only the output shows that they failed.
+    # Only the output shows that a job too short to be seen running failed.
     ended_badly = state.retired.failed + sum(s.failed for s in schedulers) + killed_for_good(state)
     failed = max(ended_badly, len(failed_steps(state)))
     total = state.retired.finished + state.retired.failed + state.retired.killed + _totals(state, per_scheduler)
     if state.outcome == "done":
         total = finished
-    # A make that configure has run to try something has done nothing, and says nothing of what comes.
+    # A make that configure ran to try something has done nothing, and says nothing about what comes.
     known = total > 0 and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     percent = None if known else _percent(state)
     known = known or state.outcome == "done"
@@ -94,16 +94,16 @@ def _totals(state: BuildState, live: Mapping[int, int]) -> int:
 
 
 def _known(scheduler: Scheduler, *, broken_off: bool) -> bool:
-    """A make says at no time how much there is to do: only one that came to its end has shown it."""
+    """A make never reports how much there is to do: only one that completed has shown it."""
     if scheduler.plan is not None and scheduler.plan.total is not None:
         return True
     return scheduler.ended is not None and not (scheduler.broken_off or (broken_off and scheduler.tool == "make"))
 
 
 def _total(scheduler: Scheduler, live: int, *, broken_off: bool) -> int:
-    """A scheduler's total is never below what it has shown already.
+    """A scheduler's total is never below what it has already shown.
 
-    A ninja that ended well has no more to do, whatever was planned: restat rules prune jobs.
+    A ninja that succeeded has no more to do, whatever was planned: restat rules prune jobs.
     """
     seen = scheduler.finished + scheduler.failed + scheduler.killed + live
     planned = scheduler.plan.total if scheduler.plan is not None else None

@@ -1,7 +1,7 @@
-"""reduce(state, record) -> state: the one place where events become what a viewer sees.
+"""reduce(state, record) -> state: the only place where events become what a viewer sees.
 
-Pure and total: any sequence of records gives a state and never an error, because a journal may be cut short by a
-crash. What an event changes stands in `reducers`, by family. Unaware of where records come from.
+Pure and total: any sequence of records gives a state and never an error, because a crash may truncate a journal.
+`reducers` has what each event changes, by family. Unaware of where records come from.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REDUCERS: Reducers = {
 
 
 def reduce(state: BuildState, record: Record) -> BuildState:
-    """The state after `record`. Records at or before the state's own number are ignored, so resuming is safe."""
+    """Return the state after `record`. Ignores records at or before the state's own number, so resuming is safe."""
     if record.seq <= state.seq:
         return state
     state = evolve(state, seq=record.seq, time=record.time)
@@ -32,5 +32,5 @@ def reduce(state: BuildState, record: Record) -> BuildState:
 
 
 def reduce_all(records: Iterable[Record], state: BuildState | None = None) -> BuildState:
-    """The state after all of `records`, in order."""
+    """Return the state after all of `records`, in order."""
     return _fold(reduce, records, state or BuildState())

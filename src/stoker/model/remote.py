@@ -1,6 +1,6 @@
-"""Engines that have other machines compile (distcc, sccache-dist, icecream), as they stand at one instant.
+"""Systems that compile on other machines (distcc, sccache-dist, icecream), at one instant.
 
-Frozen values, in the units of the journal. Unaware of how an engine is asked.
+Frozen values, in the units of the journal. Unaware of how a system is queried.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Literal
 RemoteKind = Literal["distcc", "icecream", "sccache"]
 
 NO_HOST = "(no host)"
-"""The host of a job that has lost its own: nothing of it works here, and its launcher waits for another one, or to
+"""The host of a job that has lost its host: nothing of it works here, and its launcher waits for another one, or to
 compile it here after all."""
 
 
 UNNAMED = "sccache-dist"
-"""What a job's host is called while nobody says which of several servers has it."""
+"""A job's host while it is unknown which of several servers has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteHost:
     """One machine that compiles for this build.
 
-    `slots`: jobs that it takes at once, `taken`: those of them that others than this build use, where the engine says.
-    `errors` counts the times that the engine gave it up, `fallbacks` the jobs of this build that it had and that were
-    compiled here in the end. `why_unused`: why the engine sends nothing there now, empty where it does. `compiled`:
-    compilations that the engine itself has counted there for this build, where it does; one job may take several.
-    `lost`: it has failed or is gone, and is no longer there for anybody.
+    `slots`: jobs that it takes at once, `taken`: those of them that others than this build use, if the system reports
+    it. `errors` counts how often the system gave up on it, `fallbacks` the jobs of this build that it had and that
+    compiled here in the end. `why_unused`: why the system sends nothing there now, empty if it does. `compiled`:
+    compilations that the system itself has counted there for this build, if it does; one job may take several. `lost`:
+    it has failed or is gone, for everybody.
     """
 
     name: str
@@ -43,7 +43,8 @@ class RemoteHost:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEngine:
-    """An engine, and the machines that it knows. `note`: why it has none, or what a person should know of it."""
+    """A system, and the machines that it knows. `note`: why it has none, or something that the user should know about
+    it."""
 
     kind: RemoteKind
     hosts: tuple[RemoteHost, ...] = ()
@@ -56,9 +57,9 @@ class RemoteEngine:
 
 
 def got_its_name(before: Iterable[RemoteEngine], now: Iterable[RemoteEngine]) -> str:
-    """The name of the only server of sccache-dist, if it was not known before; else empty.
+    """Return the name of the only server of sccache-dist, if it was not known before; otherwise empty.
 
-    What was counted at UNNAMED is its own.
+    What was counted at UNNAMED belongs to it.
     """
     were = {h.name for e in before for h in e.hosts}
     servers = [h.name for e in now if e.kind == "sccache" for h in e.hosts]

@@ -22,7 +22,7 @@ from stoker.model.timeline import RECENT_SPACING, Timeline
 from stoker.model.tool import Tool
 
 STATE_VERSION = 2
-"""Version of the state as JSON, in checkpoints; raised when a reader of another version would misread it."""
+"""Version of the state as JSON, in checkpoints; increased when a reader of another version would misread it."""
 
 MAX_DECISIONS = 500
 MAX_FAILURES = 100
@@ -33,7 +33,7 @@ MAX_RECENT = 50
 MAX_SCHEDULERS = 200
 
 Fate = Literal["ok", "failed", "unknown", "killed"]
-"""What became of a job. killed: somebody or something ended it (`killed_by`); it did not fail by itself."""
+"""The outcome of a job. killed: somebody or something ended it (`killed_by`); it did not fail by itself."""
 
 Phase = Literal["starting", "running", "paused", "frozen", "stopping", "done", "failed", "stopped"]
 
@@ -154,7 +154,7 @@ class Job:
     """The other machine that compiles it now; empty while this one does."""
 
     def age(self, now: float) -> float:
-        """Seconds for which it has run at Unix time `now`, without those on deck and frozen."""
+        """Return the seconds for which it has run at Unix time `now`, without time on deck and frozen."""
         if self.running_since is None:
             return 0.0
         until = now if self.frozen_at is None else self.frozen_at
@@ -214,7 +214,7 @@ class DecisionEntry:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A line that a person should know and nobody decided."""
+    """A notice that the user should know about and nobody decided."""
 
     time: float
     severity: Severity
@@ -284,7 +284,7 @@ class MemoryUse:
 
 @dataclass(frozen=True, slots=True)
 class Restraint:
-    """How many jobs waited for memory before they began, and how often one was frozen for want of it."""
+    """How many jobs waited for memory before they started, and how often one was frozen for lack of it."""
 
     held: int = 0
     frozen: int = 0
@@ -388,12 +388,12 @@ class BuildState:
     announced: tuple[str, ...] = ()
     """The occasions for which the person's notify command was called."""
     cache: CacheUse | None = None
-    """What a compiler cache did; None while none was seen at work."""
+    """What a compiler cache did; None while none was seen in use."""
     shared_caches: Mapping[str, SharedCache] = field(default_factory=dict)
     """Those of which there was something to say, by their addresses."""
     verification: Report | None = None
     diagnosis: Diagnosis | None = None
-    """Why it failed; None while it has not, and where no engine lived to find out."""
+    """Why it failed; None while it has not, or if no engine lived to find out."""
 
     @property
     def used_hosts(self) -> Mapping[str, int]:

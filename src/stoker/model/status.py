@@ -59,7 +59,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
 
 
 def _keys(value: object, names: str, **derived: Any) -> dict[str, Any]:
-    """These fields of a value, in this order; `derived` are those that it has not, or has otherwise."""
+    """Return these fields of a value, in this order; `derived` are those that it lacks, or has in another form."""
     fields: dict[str, Any] = {}
     for name in names.split():
         item = derived[name] if name in derived else getattr(value, name)
@@ -110,9 +110,9 @@ def _ramdisk(state: BuildState) -> dict[str, Any] | None:
 
 
 def time_left(state: BuildState, now: float) -> tuple[float, float, float] | None:
-    """Seconds that are left at Unix time `now`, and their band. They stand still while nobody works them off.
+    """Return the seconds that are left at Unix time `now`, and their band. They do not decrease while nothing runs.
 
-    None where nothing is known, and after an error for which what waited was dropped: what runs only comes to its end.
+    None if unknown, and after an error for which waiting jobs were dropped: running jobs only finish.
     """
     e = state.estimate
     if e is None or any(s.dropped and s.ended is None for s in state.schedulers.values()):

@@ -1,8 +1,8 @@
-"""The one sanitiser: bytes of a build's output become text that no terminal and no widget can be harmed by.
+"""The only sanitiser: turns bytes of a build's output into text that cannot harm a terminal or widget.
 
-Everything that came from outside (output, file names, command lines) passes through here before it is shown. Unaware
+Everything that comes from outside (output, file names, command lines) passes through here before it is shown. Unaware
 of terminals, widgets and markup. Linear by construction: one pass of a pattern whose every quantifier is possessive,
-over an input that is cut to a few times the limit first.
+over an input that is first cut to a few times the limit.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 CUT_MARK = "…"
-"""Stands for what was cut off."""
+"""Marks where text was cut off."""
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-"""Stands for a byte or character that may not be shown."""
+"""Replaces a byte or character that may not be shown."""
 
 DEFAULT_LIMIT = 4096
 """Characters of one line that are shown: twenty rows of a wide terminal. Compiler command lines fit, bombs do not."""
@@ -28,7 +28,7 @@ _RAW_EXTRA = 512
 and a long title or link."""
 
 _MAX_PARAMETERS = 32
-"""SGR parameters obeyed in one escape; xterm keeps 30, more are an attack."""
+"""SGR parameters accepted in one escape; xterm keeps 30, more are an attack."""
 
 _TAB = 8
 
@@ -46,10 +46,10 @@ _INVISIBLE = re.compile(
 """Characters without a width of their own that only change how their neighbours look: columns would not line up."""
 
 _DROPPED = re.compile(r"[\x00\x07\x08\x0e\x0f\x7f]")
-"""Controls that terminals take in silence: padding, BEL, backspace, shift in and out, delete."""
+"""Controls that terminals ignore: padding, BEL, backspace, shift in and out, delete."""
 
 _HARMFUL = re.compile(r"[^\t\n\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u2bff\u3041-\u30ff\u4e00-\u9fff]")
-"""Anything that is not for certain harmless: text without it needs no second look."""
+"""Anything that is not certainly harmless: text without it needs no second check."""
 
 _SGR = re.compile(r"[\d;:]*+")
 
@@ -86,10 +86,10 @@ class Span(NamedTuple):
 
 
 def clean(text: str | bytes, limit: int = DEFAULT_LIMIT) -> str:
-    """One line of harmless text, without colour: for names, commands and messages.
+    """Return one line of harmless text, without colour: for names, commands and messages.
 
-    Line ends and tabs become a space, escapes go, whatever else cannot be shown becomes U+FFFD. At most `limit`
-    characters stay; then comes a cut mark. `clean(clean(x)) == clean(x)`.
+    Line ends and tabs become a space, escapes are removed, anything else that cannot be shown becomes U+FFFD. At most
+    `limit` characters stay; then comes a cut mark. `clean(clean(x)) == clean(x)`.
     """
     if len(text) <= limit and text.isascii():
         plain_text = text if isinstance(text, str) else text.decode("ascii")
@@ -102,9 +102,11 @@ def clean(text: str | bytes, limit: int = DEFAULT_LIMIT) -> str:
 
 
 def harmless(text: str) -> str:
-    """Any text as a terminal may have it: lines, tabs and colours stay, every other escape and control goes.
+    """Return any text as a terminal may have it: lines, tabs and colours stay, every other escape and control is
+    removed.
 
-    The last check of all that is written, and no substitute for `clean`: a name's colours look like ours to it.
+    The last check of everything that is written, and not a substitute for `clean`: it cannot distinguish a name's
+    colours from ours.
     """
     if not _HARMFUL.search(text):
         return text
@@ -120,9 +122,9 @@ def harmless(text: str) -> str:
 
 
 def spans(line: bytes, limit: int = DEFAULT_LIMIT) -> tuple[Span, ...]:
-    """One line of output as it would look: colours are kept as values, every other escape goes.
+    """Return one line of output as it would look: colours are kept as values, every other escape is removed.
 
-    After a carriage return the line starts anew, so a progress bar shows its last state. Tabs are widened to stops of
+    After a carriage return the line starts again, so a progress bar shows its last state. Tabs are expanded to stops of
     eight. At most `limit` characters stay; then comes a cut mark.
     """
     line = line.rstrip(b"\r\n")
@@ -159,10 +161,10 @@ def sgr(line: Iterable[Span], *, colour: bool) -> str:
 
 
 class LineSplitter:
-    """Bytes in any portions go in, whole lines without their line ends come out; memory is bounded.
+    """Takes bytes in any portions and returns whole lines without their line ends; memory is bounded.
 
-    A line longer than `limit` bytes comes out cut, with a cut mark, and the rest up to its line end is skipped. If it
-    holds carriage returns, what the last of them overwrites goes first.
+    A line longer than `limit` bytes is returned cut, with a cut mark, and the rest up to its line end is skipped. If it
+    contains carriage returns, what the last of them overwrites is dropped first.
     """
 
     def __init__(self, limit: int = _RAW_PER_SHOWN * DEFAULT_LIMIT) -> None:
@@ -172,7 +174,7 @@ class LineSplitter:
 
     @property
     def idle(self) -> bool:
-        """Whether the next byte begins a line."""
+        """Whether the next byte starts a line."""
         return not self._pending and not self._skipping
 
     def feed(self, data: bytes) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""The timeline of a build: however long it lasts, a bounded number of points, and no peak is lost. Pure."""
+"""The timeline of a build: however long it lasts, the number of points is bounded, and no peak is lost. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ RECENT_SPACING, MAX_RECENT_POINTS = 4.0, 90
 """Seconds between two points of the last minutes, and how many are kept, however long the build lasts: six minutes."""
 
 MAX_TIMELINE = 600
-"""Points that are kept; when full, each two become one and the spacing doubles."""
+"""Points that are kept; when full, each two are merged and the spacing doubles."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What kinds of jobs there are. A module of its own, for programs that start often and need no more of the model."""
+"""The kinds of jobs. A module of its own, for programs that start often and need nothing else of the model."""
 
 from __future__ import annotations
 

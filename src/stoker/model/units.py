@@ -22,13 +22,13 @@ _SUFFIXES = {
     "tib": 2**40,
 }
 MAX_SIZE = 2.0**63
-"""Bytes that no machine has."""
+"""More bytes than any machine has."""
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
 
 def format_bytes(size: float) -> str:
-    """Bytes in binary units with at most one decimal: 512 B, 1.5 KiB, 22.9 GiB."""
+    """Format bytes in binary units with at most one decimal: 512 B, 1.5 KiB, 22.9 GiB."""
     value = float(size)
     for unit in _BINARY[:-1]:
         if abs(value) < 1000:
@@ -38,7 +38,7 @@ def format_bytes(size: float) -> str:
 
 
 def format_of(used: float, total: float) -> str:
-    """Two sizes in the unit of the larger, so that they fit and compare: 22.9 of 55.0 GiB, 0.7 of 23.5 GiB."""
+    """Format two sizes in the unit of the larger, so that they compare: 22.9 of 55.0 GiB, 0.7 of 23.5 GiB."""
     number, _, unit = format_bytes(max(used, total)).partition(" ")
     scale = max(used, total) / float(number) if float(number) else 1.0
 
@@ -50,7 +50,7 @@ def format_of(used: float, total: float) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of "12 GiB", "64G" (binary), "500MB" (decimal) or "1024". Raises ValueError with the remedy."""
+    """Parse "12 GiB", "64G" (binary), "500MB" (decimal) or "1024" into bytes. Raises ValueError with the remedy."""
     match = _SIZE.fullmatch(text)
     factor = _SUFFIXES.get(match[2].lower()) if match else None
     size = float(match[1]) * factor if match is not None and factor is not None else MAX_SIZE
@@ -60,12 +60,12 @@ def parse_size(text: str) -> int:
 
 
 def format_share(share: float) -> str:
-    """0..1 as whole percent, rounded down: 100 % is what is done."""
+    """Format 0..1 as whole percent, rounded down: only what is complete is 100 %."""
     return f"{int(100 * share + 1e-9)} %"
 
 
 def format_duration(seconds: float) -> str:
-    """Seconds as a clock: 0:07, 12:34, 1:02:03, 2d 03:04:05."""
+    """Format seconds as a clock: 0:07, 12:34, 1:02:03, 2d 03:04:05."""
     whole = max(0, int(seconds))
     days, rest = divmod(whole, 86400)
     hours, rest = divmod(rest, 3600)
@@ -76,7 +76,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_rough(seconds: float) -> str:
-    """Seconds as a person would say a remaining time: 40 s, 5 min, 1 h 20 min."""
+    """Format seconds as a person would state a remaining time: 40 s, 5 min, 1 h 20 min."""
     if seconds < 90:
         return f"{max(0, round(seconds)):d} s"
     minutes = round(seconds / 60)
@@ -89,10 +89,10 @@ def format_rough(seconds: float) -> str:
 
 
 def format_band(low: float, high: float) -> str:
-    """A band of remaining seconds, in one unit where both ends share it: 24-31 min, 50 s-2 min, 1-5 min."""
+    """Format a band of remaining seconds, in one unit if both ends share it: 24-31 min, 50 s-2 min, 1-5 min."""
     first, last = format_rough(low), format_rough(high)
     if 60 <= low < 90 and last.endswith("min"):
-        first = "1 min"  # "84 s" beside minutes is more than anybody knows
+        first = "1 min"  # "84 s" next to minutes would be more precise than anybody knows
     if first == last:
         return last
     if first.rsplit(" ", 1)[-1] == last.rsplit(" ", 1)[-1] and " h " not in first + last:

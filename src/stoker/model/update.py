@@ -1,6 +1,6 @@
-"""What a viewer receives: the newest state and how it is linked to the build.
+"""What a viewer receives: the newest state and how it is connected to the build.
 
-Unaware of sockets and files: a live engine, a finished journal and a replay all give these same values.
+Unaware of sockets and files: a live engine, a finished journal and a replay all produce the same values.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Literal
 from stoker.model.state import BuildState
 
 Link = Literal["live", "journal", "lost", "ended", "replay"]
-"""live: an engine answers; journal: it is there but lets no more viewers in, so the build is read from its journal;
-lost: none answers, and one is being looked for; ended: nothing will change any more; replay: a recorded journal is
+"""live: an engine answers; journal: it is there but accepts no more viewers, so the build is read from its journal;
+lost: none answers, and the viewer searches for one; ended: nothing will change any more; replay: a recorded journal is
 being played."""
 
 

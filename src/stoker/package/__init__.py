@@ -1,1 +1,1 @@
-"""From a wheel as it was built to one that installs elsewhere."""
+"""Turns a freshly built wheel into one that installs elsewhere."""

@@ -1,6 +1,6 @@
-"""Libraries that others load by name while they run, so that nobody links against them. Pure names.
+"""Libraries that others load by name at run time, so that nothing links against them. Pure names.
 
-From PyTorch's own packaging (.ci/manywheel, until mid-2026) and from what these libraries ask dlopen for.
+From PyTorch's own packaging (.ci/manywheel, until mid-2026) and from what these libraries pass to dlopen.
 """
 
 from __future__ import annotations

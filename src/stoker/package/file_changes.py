@@ -1,4 +1,4 @@
-"""What is changed in each file, by names and folders alone. Pure."""
+"""What changes in each file, by names and folders alone. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""From a wheel as it was built to one that installs elsewhere: reads, plans, rewrites, packs and verifies it.
+"""Turns a freshly built wheel into one that installs elsewhere: reads, plans, rewrites, packs and verifies it.
 
-Unaware of how that is shown. The input is only read; the output is there as a whole or not at all.
+Unaware of how that is shown. Only reads the input; the output appears completely or not at all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How packaging says no. Knows nothing else."""
+"""The error of packaging. Knows nothing else."""
 
 from __future__ import annotations
 

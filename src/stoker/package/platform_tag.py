@@ -1,4 +1,4 @@
-"""The platform tag of a packaged wheel: what its symbols need, and no less than the packages that it requires need.
+"""The platform tag of a packaged wheel: what its symbols need, and no less than the required packages need.
 
 Unaware of zip files.
 """

@@ -1,6 +1,6 @@
-"""A wheel that nobody vouches for, checked, and its shared libraries as files that may be rewritten.
+"""Checks an untrusted wheel, and copies its shared libraries to files that may be rewritten.
 
-Only libraries are copied, under numbers: no name in the archive ever becomes a path. Unaware of what they need.
+Copies only libraries, under numbers: no name in the archive ever becomes a path. Unaware of what they need.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""A recorded build given back: as one value, as a page, as other tools' formats, and beside other builds. Pure."""
+"""A recorded build in other forms: as one value, as a page, for other tools, and compared with other builds. Pure."""

@@ -1,8 +1,8 @@
-"""Two sides of recorded builds beside each other: what changed, in all and job by job, above noise. Pure.
+"""Compares two sides of recorded builds: what changed, overall and job by job, beyond noise. Pure.
 
-One run cannot say what is noise. With two or more on each side a figure has changed where the medians are further apart
-than the runs of either side, no run of one side lies among those of the other, and the change is above a share. Where
-other work left one side less of the cores, time must change by more than that explains, and CPU time a little.
+A single run does not show noise. With two or more on each side a figure has changed if the medians are further apart
+than the runs of either side, no run of one side lies among those of the other, and the change is above a share. If
+other work left one side fewer of the cores, time must change by more than that explains, and CPU time a little.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A recorded build as one on paper: its jobs as `simulate` takes them, and the machine that they ran on. Pure.
+"""Turns a recorded build into a simulated one: its jobs in the form of `simulate`, and the machine that they ran on.
+Pure.
 
-What a job took is taken to be what it takes: CPU seconds, memory over them, what it waits for; stoker expects of it
-what it expected then. What kept the build from the cores beside itself, as other people's work did, is one number, the
-average over the build. A model, and no more.
+Assumes that a job takes what it took: CPU seconds, memory over them, what it waits for; stoker expects of it what it
+expected then. Everything else that kept the build from the cores, such as other work, is one number, the average over
+the build. A model, and no more.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MOST_OTHERS = 1000.0
 
 
 class NothingRanError(ValueError):
-    """No job of this build can be put on paper; the message says why."""
+    """No job of this build can be simulated; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def on_paper(build: RecordedBuild) -> PaperBuild:
 
 
 def _kept(jobs: Sequence[JobRecord]) -> list[JobRecord]:
-    """The jobs that are work to do: not what was killed and made again."""
+    """Return the jobs that are work to do: without those that were killed and built again."""
     made = {job.output for job in jobs if job.fate == "ok"}
     return [
         job for job in jobs if job.began is not None and not (job.fate in ("killed", "unknown") and job.output in made)

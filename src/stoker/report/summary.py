@@ -1,6 +1,6 @@
-"""A recorded build in brief: figures, and short tables of what mattered. Pure; what a screen shows of it, and no more.
+"""A recorded build in brief: figures, and short tables of what mattered. Pure; exactly what a screen shows.
 
-Texts are the build's own where they are names: whoever shows them makes them harmless.
+Names come from the build: code that shows them must sanitise them.
 """
 
 from __future__ import annotations

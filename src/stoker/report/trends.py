@@ -1,4 +1,4 @@
-"""The builds of one folder, one behind the other: how long each took, and against those before. Pure."""
+"""The builds of one folder in sequence: how long each took, compared with earlier ones. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recorded build would have been: under other policies, and with other memory. On paper, by `simulate`. Pure."""
+"""Simulates a recorded build under other policies and with other memory, by `simulate`. Pure."""
 
 from __future__ import annotations
 

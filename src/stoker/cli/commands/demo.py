@@ -1,4 +1,4 @@
-"""`stoker demo`: a small real build that fights for memory, made on the spot and watched like any other."""
+"""`stoker demo`: generates a small real build whose jobs compete for memory, and watches it like any other."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def run(args: argparse.Namespace) -> int:
         available=min(machine.memory_available, 2 * memory if memory else sys.maxsize),
         fail=args.fail,
     )
-    # One core alone lets one job run at once: nobody would fight.
+    # One core lets only one job run at once: nothing would compete.
     jobs, budget = args.jobs or (2 if machine.cpu_available < 2 else None), memory or demo.budget
     # In its own folder, so that "resume the last build of this one" never means the demo.
     request = command_build(demo.command, str(folder), "demo", jobs, budget)
-    # Apart from the history, or the second demo would know beforehand what surprised the first.
+    # Apart from the history; otherwise the second demo would know in advance what surprised the first.
     apart = replace(request, spec=request.spec._replace(apart=True))
     paths = start_build(lambda _: apart, say, early.keep)
     status: int | None = None

@@ -45,12 +45,12 @@ WELL = "ends like a successful build"
 
 PROGRESS_AFTER = 2.0
 PROGRESS_EVERY = 0.2
-"""Seconds from which on, and how often, a terminal shows how far a large log was read."""
+"""Seconds from which on, and how often, a terminal shows the progress of reading a large log."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What is said of one log, or of one build with its state."""
+    """The diagnosis of one log, or of one build with its state."""
 
     name: str
     reading: LogReading

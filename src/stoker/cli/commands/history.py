@@ -1,4 +1,4 @@
-"""`stoker history`: what is remembered of jobs in earlier builds, how to forget it, and the builds of this folder."""
+"""`stoker history`: the history of jobs in earlier builds, how to delete it, and the builds of this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`stoker home`: all builds on one screen; the one that is chosen is attached to."""
+"""`stoker home`: all builds on one screen; attaches to the selected one."""
 
 from __future__ import annotations
 

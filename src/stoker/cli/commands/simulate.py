@@ -1,4 +1,4 @@
-"""`stoker simulate`: a recorded or made-up build on paper, under every policy or one. Parses and prints only."""
+"""`stoker simulate`: simulates a recorded or synthetic build under every policy or one. Only parses and prints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stoker.simulate.synthetic import BUILDS, Order
 from stoker.simulate.trace import TraceError, TraceJob, read, write
 
 FIRST_LINE = 1 << 16
-"""Bytes of a file that are looked at: it is no journal, or says so at once."""
+"""Bytes of a file that are read: a journal shows within these that it is one."""
 
 HEAD = ("policy", "makespan", "x bound", "peak", "kills", "restarts", "lost", "idle")
 

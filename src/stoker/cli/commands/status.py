@@ -71,7 +71,7 @@ def _metrics(state: BuildState, now: float, path: Path | None) -> int:
 
 
 def distance_of(update: Update) -> str:
-    """As of when figures are that do not come from the engine, and why; empty for all others."""
+    """Return the time of figures that do not come from the engine, and why; empty for all others."""
     if update.link not in ("lost", "journal"):
         return ""
     clock = time.strftime("%H:%M:%S", time.localtime(update.state.time))

@@ -1,4 +1,4 @@
-"""What a profile adds to a person's environment: one answer for the build that runs and for whoever examines it before.
+"""What a profile adds to the user's environment: the same answer for the running build and for the checks before it.
 
 Unaware of builds and of what a variable means.
 """
@@ -13,7 +13,7 @@ from stoker.config.profiles.launchers import launcher_setup
 from stoker.config.profiles.profile import Profile
 
 NVCC_FLAGS = "NVCC_APPEND_FLAGS"
-"""Flags that nvcc takes behind those of its command."""
+"""Flags that nvcc appends to those of its command."""
 
 DEVICE_TIME = "-fdevice-time-trace -"
 """Has nvcc write its own trace beside the object; the dash stands for the object's name and .json."""

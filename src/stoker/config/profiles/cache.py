@@ -1,6 +1,6 @@
-"""Finds the compiler cache that a profile asks for, and gives it a size where nobody has chosen one.
+"""Finds the compiler cache that a profile requests, and sets its size if nobody has.
 
-What a person has set for a cache stays. Nothing is set that changes what is compiled or what counts as the same:
+What the user has set for a cache stays. Sets nothing that changes what is compiled or what counts as the same:
 `base_dir` and a missing `hash_dir` put other paths into debug information. Unaware of builds.
 """
 
@@ -30,7 +30,7 @@ _MIB = 2**20
 
 
 def found_cache(profile: Profile, environ: Mapping[str, str], notes: list[str]) -> str:
-    """Return the cache that the profile's `cache` means here, empty for none, and note where it is nowhere."""
+    """Return the cache that the profile's `cache` means here, empty for none, and add a note if it is not installed."""
     if profile.cache == "none":
         return ""
     wanted: tuple[str, ...] = CACHES if profile.cache == "auto" else (profile.cache,)
@@ -45,7 +45,7 @@ def found_cache(profile: Profile, environ: Mapping[str, str], notes: list[str]) 
 
 
 def size_variables(tool: str, wanted: int | None, environ: Mapping[str, str], notes: list[str]) -> dict[str, str]:
-    """Return the variable that gives the cache `wanted` bytes for this build; none where somebody has chosen a size."""
+    """Return the variable that gives the cache `wanted` bytes for this build; none if a size is already set."""
     if wanted is None:
         return {}
     return _size(tool, wanted, environ, notes)

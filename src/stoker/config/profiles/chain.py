@@ -1,7 +1,7 @@
-"""Finds profiles by their names, and lays one over those that it extends. Unaware of what the keys mean, but for the
-few whose parts are mixed.
+"""Finds profiles by their names, and merges one with those that it extends. Unaware of what the keys mean, except for
+the few whose parts are merged.
 
-A person's own folder goes before the shipped one; there a profile may extend the shipped one of its own name.
+The user's own folder takes precedence over the shipped one; a profile there may extend the shipped one of its own name.
 """
 
 from __future__ import annotations

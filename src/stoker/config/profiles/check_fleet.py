@@ -1,6 +1,6 @@
-"""What cannot be meant in a profile's words on other machines and shared caches, each fault with its remedy.
+"""Checks a profile's keys about other machines and shared caches for contradictions, each error with its remedy.
 
-Looks at the words alone. Unaware of who is there and answers.
+Checks only the text. Unaware of whether anybody answers.
 """
 
 from __future__ import annotations

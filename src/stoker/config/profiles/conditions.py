@@ -1,6 +1,6 @@
-"""Whether a step belongs to a build: the few conditions of `when`, held against the folder, PATH and the variables.
+"""Whether a step belongs to a build: compares the few conditions of `when` with the folder, PATH and the variables.
 
-Looks only; nothing is run or evaluated. Unaware of how profiles are written.
+Only looks; runs and evaluates nothing. Unaware of how profiles are written.
 """
 
 from __future__ import annotations

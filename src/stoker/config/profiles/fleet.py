@@ -1,7 +1,7 @@
-"""What a profile says of machines that compile for others, and of caches that many share. Plain values.
+"""A profile's keys about remote compilation and shared caches. Plain values.
 
-Secrets are never values of a profile: it names the variable of the environment that holds one. Unaware of which
-variables the programs read, and of whether anybody answers.
+Secrets are never values of a profile: it names the environment variable that holds one. Unaware of which variables the
+programs read, and of whether anybody answers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The variables by which ccache, sccache, distcc and icecream learn what a profile says of other machines.
+"""The variables by which ccache, sccache, distcc and icecream learn a profile's settings for other machines.
 
-What a person has set stays. Secrets go from the variable that the profile names to the one that the program reads, and
+What the user has set stays. Secrets go from the variable that the profile names to the one that the program reads, and
 nowhere else. Unaware of builds, and of how a compiler's launcher is named.
 """
 

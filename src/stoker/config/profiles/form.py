@@ -1,6 +1,6 @@
-"""Reads a section of YAML into a dataclass by the types of its fields: one truth for reader and schema.
+"""Reads a section of YAML into a dataclass by the types of its fields: one source for reader and schema.
 
-Unaware of which dataclasses there are, but for what a profile keeps from elsewhere.
+Unaware of which dataclasses there are, except for what a profile imports from elsewhere.
 """
 
 from __future__ import annotations

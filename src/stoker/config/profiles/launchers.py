@@ -1,7 +1,7 @@
-"""Sets up what goes before compilers as a profile asks for it: a cache, an engine that has others compile, or both.
+"""Sets up what a profile puts in front of compilers: a cache, a system that compiles elsewhere, or both.
 
-A build learns of it by CMake's launchers or, where no CMake reads those, by CC and CXX. What a person has set stays.
-Unaware of builds.
+A build learns of it through CMake's launchers or, if no CMake reads those, through CC and CXX. What the user has set
+stays. Unaware of builds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reads a profile: its chain of files, a person's values for variables, and every text with them in it.
+"""Reads a profile: its chain of files, the user's values for variables, and every text with them in it.
 
-Unaware of builds. A fault is reported with its file and line; a profile with one is not used.
+Unaware of builds. An error is reported with its file and line; a profile with one is not used.
 """
 
 from __future__ import annotations

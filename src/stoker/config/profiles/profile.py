@@ -1,4 +1,4 @@
-"""What a profile is, once read: plain values. The YAML's keys and its JSON schema are made from these classes.
+"""A profile, once read: plain values. The YAML's keys and its JSON schema are made from these classes.
 
 Unaware of files and of who runs the steps.
 """
@@ -73,7 +73,7 @@ class ProfileStep:
 
 @dataclass(frozen=True, slots=True)
 class BuildContainer:
-    """Where the commands of all steps run, each in a container of its own that goes when it ends."""
+    """Where the commands of all steps run, each in its own container that is removed when it ends."""
 
     engine: Literal["podman", "docker"] = _key("the program that runs it", "podman")
     image: str = _key("what it is made from; empty: no container", "")

@@ -1,4 +1,4 @@
-"""What each family of events makes of the state. Pure and total: no event, in whatever order, is an error."""
+"""What each family of events changes in the state. Pure and total: no event, in any order, is an error."""
 
 from __future__ import annotations
 

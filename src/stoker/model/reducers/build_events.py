@@ -1,4 +1,4 @@
-"""The build as a whole: its start and end, its steps, its level, and what is said about it."""
+"""The build as a whole: its start and end, its steps, its level, decisions and notices."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildSt
 
 
 def _forgiven(state: BuildState, log_start: int) -> BuildState:
-    """A step runs again, or the next one does: what failed before is not a failure of the build any more.
+    """A step runs again, or the next one starts: earlier failures no longer count as the build's.
 
-    By the place in the output: an attempt that fails at once may have been heard before it is known to have started.
+    By the position in the output: the failure of an attempt that fails at once may be seen before its start is known.
     """
     failures = tuple(failure for failure in state.failures if failure.log_start >= log_start)
     schedulers = {
@@ -73,7 +73,8 @@ def _step_ended(state: BuildState, e: ev.StepEnded, _time: float) -> BuildState:
 
 
 def _with_none_failed(state: BuildState) -> BuildState:
-    """Of a command that ended well no job has failed, whatever ninja's log lacks; but failures in the output count."""
+    """If a command succeeded, none of its jobs has failed, whatever is missing in ninja's log; but failures in the
+    output count."""
     schedulers = {sid: evolve(s, failed=0) if s.failed else s for sid, s in state.schedulers.items()}
     return evolve(state, schedulers=schedulers, retired=evolve(state.retired, failed=0))
 
@@ -84,7 +85,7 @@ def _level_set(state: BuildState, e: ev.LevelSet, _time: float) -> BuildState:
 
 
 def _with_pause(state: BuildState, paused: ev.Paused) -> BuildState:
-    """A pause shows as the build's phase, unless the build is being stopped or has ended."""
+    """A pause appears as the build's phase, unless the build is being stopped or has ended."""
     state = evolve(state, level=evolve(state.level, paused=paused))
     return evolve(state, phase=_PHASES[paused]) if state.phase in _PHASES.values() else state
 

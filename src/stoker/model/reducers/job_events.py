@@ -1,4 +1,4 @@
-"""Jobs: from the deck to their end, and what is kept of those that have ended."""
+"""Jobs: from the deck to their end, and what is kept of ended ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from stoker.model.reducers.kill_events import with_identity, with_lost
 from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, Job, JobHistory, Scheduler
 
 SHORT_OF_MEMORY = ("memory", "room", "unknown")
-"""Causes of waiting (events.WaitCause) that say that memory is short."""
+"""Causes of waiting (events.WaitCause) that mean that memory is short."""
 
 MAX_HOSTS = 1000
-"""Other machines of which it is kept how many jobs they finished."""
+"""Other machines for which the number of finished jobs is kept."""
 
 MAX_RANKED = 10
 """How many of the largest and of the slowest jobs are kept."""
@@ -86,7 +86,7 @@ def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, _time: float) -> BuildSt
 
 
 def at_least(expected: int | None, held: int) -> int | None:
-    """The memory expected of a job at its peak, in bytes: never less than it has held."""
+    """Return a job's expected peak memory in bytes: never less than it has held."""
     return None if expected is None else max(expected, held)
 
 
@@ -128,7 +128,7 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
 
 
 def _with_host(state: BuildState, host: str) -> BuildState:
-    """One more job that another machine has finished."""
+    """Count one more job that another machine has finished."""
     finished = state.remote.finished
     if host not in finished and len(finished) >= MAX_HOSTS:
         return state
@@ -136,7 +136,8 @@ def _with_host(state: BuildState, host: str) -> BuildState:
 
 
 def _counted(scheduler: Scheduler, e: ev.JobFinished, fate: Fate, *, stopping: bool) -> Scheduler:
-    """The scheduler with one more job killed, failed or finished. What a stop has ended neither failed nor finished."""
+    """Return the scheduler with one more job killed, failed or finished. A job that a stop ended counts as neither
+    failed nor finished."""
     if fate == "killed":
         return evolve(scheduler, killed=scheduler.killed + 1)
     if fate == "failed":
@@ -160,8 +161,8 @@ def _with_finished(history: JobHistory, job: FinishedJob) -> JobHistory:
 
 
 def _with_recent(recent: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[FinishedJob, ...]:
-    """The jobs that ended last. Those that ended well go first: that one was killed may be learnt when a wide build's
-    other jobs have ended."""
+    """Return the jobs that ended last. Successful ones are removed first: that a job was killed may become known when a
+    wide build's other jobs have ended."""
     if len(recent) < MAX_RECENT:
         return (*recent, job)
     oldest = next((i for i, j in enumerate(recent) if j.outcome not in ("failed", "killed")), 0)
@@ -171,7 +172,8 @@ def _with_recent(recent: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[Fin
 def _ranked(
     top: tuple[FinishedJob, ...], job: FinishedJob, size: Callable[[FinishedJob], float]
 ) -> tuple[FinishedJob, ...]:
-    """The largest jobs so far with `job` among them if it belongs there; of equals, the one that ended first leads."""
+    """Return the largest jobs so far with `job` among them if it belongs there; of equals, the one that ended first
+    leads."""
     if len(top) == MAX_RANKED and size(job) <= size(top[-1]):
         return top
     return tuple(sorted((*top, job), key=size, reverse=True)[:MAX_RANKED])

@@ -1,6 +1,6 @@
-"""Failures and kills: a job that was killed did not fail, and what had counted as its failure is put right.
+"""Failures and kills: a killed job did not fail, so what had counted as its failure is corrected.
 
-A kill on purpose is known before the job's end, a kill by the kernel only once the output says so.
+A kill on purpose is known before the job's end, a kill by the kernel only once the output shows it.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def _replaced(history: JobHistory, old: FinishedJob, new: FinishedJob) -> JobHis
 
 
 def with_identity(state: BuildState, death: KilledJob, output: str, jid: int | None) -> BuildState:
-    """What a job makes may be learnt only after it was killed; and which of several that make files of one name in
-    different folders it was, only at its end. One death is that of one job."""
+    """A job's output may become known only after it was killed; and which of several jobs with outputs of the same name
+    in different folders it was, only at its end. One death is that of one job."""
     identified = evolve(death, output=death.output or output, jid=jid if death.jid is None else death.jid)
     if identified == death:
         return state
@@ -78,7 +78,7 @@ def with_identity(state: BuildState, death: KilledJob, output: str, jid: int | N
 
 
 def with_lost(lost: Mapping[str, Lost], death: KilledJob, seconds: float) -> Mapping[str, Lost]:
-    """The costs with those of one more job, which had run for `seconds`."""
+    """Return the costs plus those of one more job, which had run for `seconds`."""
     before = lost.get(death.by, Lost())
     return {**lost, death.by: Lost(before.count + 1, round(before.seconds + seconds, 3))}
 

@@ -68,7 +68,7 @@ def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...], time:
 
 
 def _with_ramdisk(machine: MachineSample, before: MachineSample | None) -> MachineSample:
-    """A RAM disk that is gone was one all the same: it goes a moment before the build's end is known."""
+    """A RAM disk that is gone still existed: it is removed a moment before the build's end is known."""
     if machine.ramdisk is not None or before is None or before.ramdisk is None:
         return machine
     return evolve(machine, ramdisk=evolve(before.ramdisk, used=0))

@@ -12,7 +12,7 @@ from stoker.model.state import MAX_SCHEDULERS, BuildState, Retired, Scheduler, S
 
 
 def changed(state: BuildState, sid: int, **changes: Any) -> BuildState:
-    """The state with fields of scheduler `sid` changed; the same if there is no such scheduler."""
+    """Return the state with fields of scheduler `sid` changed; unchanged if there is no such scheduler."""
     scheduler = state.schedulers.get(sid)
     if scheduler is None:
         return state
@@ -68,7 +68,7 @@ def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> Bu
         state = evolve(state, schedulers=with_successor(state.schedulers, e.sid, ended.finished))
     others_run = any(s.ended is None for s in state.schedulers.values() if s.sid != e.sid)
     runs_again = ended is not None and ended.killed > 0
-    # What comes behind the last one (a link, a wheel) is in no plan: the estimate says nothing of it.
+    # What comes after the last one (a link, a wheel) is in no plan: the estimate does not cover it.
     estimate = state.estimate if others_run or runs_again else None
     return changed(evolve(state, jobs=jobs, leaving=leaving, estimate=estimate), e.sid, ended=time)
 
