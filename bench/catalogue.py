@@ -32,6 +32,11 @@ def distcc() -> str:
     return f"it needs {' and '.join(gone)}" if gone else ""
 
 
+def sources() -> str:
+    """What is missing to fetch C and C++ projects of others and to build them with CMake."""
+    return "it needs apt-get" if shutil.which("apt-get") is None else compilers()
+
+
 def other_projects() -> str:
     """What is missing to fetch and build projects of others."""
     gone = [tool for tool in ("apt-get", "meson", "gfortran", "ninja") if shutil.which(tool) is None]
@@ -117,6 +122,13 @@ BENCHES = (
         (10, 0.2),
         ("--builds", "flac", "tiff", "--cores", "8"),
         timed=False,
+    ),
+    Bench(
+        "pace_clock",
+        "real projects with plenty of memory, built again: stoker beside both ninjas, by the clock",
+        (28, 2),
+        ("--only", "libuv", "--rounds", "1"),
+        missing=sources,
     ),
     Bench(
         "fleet",

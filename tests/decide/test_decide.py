@@ -29,6 +29,51 @@ def test_what_the_longest_chain_of_jobs_waits_for_starts_first() -> None:
     assert acts(asked(small), "admit") == [1, 2], "where memory is short too"
 
 
+def test_a_long_job_starts_in_time_to_end_with_the_rest() -> None:
+    """30 GiB are there. What runs and waits takes 115 s of two cores; a job of 100 s that waits until the large ones
+    have begun would be the last, alone."""
+    running = [live(90, light(8, seconds=100), 60)]
+    large = [candidate(n, light(18, seconds=45)) for n in range(2)]
+    long = candidate(9, light(1, seconds=100))
+    assert acts(asked(view(running, [*large, long], cores=2)), "admit") == [9]
+    early = [candidate(n, light(18, seconds=45)) for n in range(20)]
+    assert acts(asked(view(running, [*early, long], cores=2)), "admit") == [0], "there is time yet"
+
+
+def test_what_most_waits_for_goes_before_large_jobs_when_the_build_is_as_long() -> None:
+    running = [live(90, light(8, seconds=100), 60)]
+    large = [candidate(n, light(18, seconds=45)) for n in range(2)]
+    first_of_many = replace(candidate(9, light(1, seconds=5)), chain=100.0)
+    assert acts(asked(view(running, [*large, first_of_many], cores=2)), "admit") == [9]
+
+
+def test_large_jobs_of_several_kinds_start_as_a_mix() -> None:
+    """24 of a kind that comes down early, then as many of one that does not: had each kind its turn, all would peak at
+    one time."""
+    early, late = kernel(peak=6), curve((0, 0.1), (110, 6), (112, 2), (180, 2))
+    waiting = [candidate(n, early if n < 24 else late) for n in range(48)]
+    admitted = acts(asked(view([], waiting, ram=64, cores=16)), "admit")
+    assert {n < 24 for n in admitted} == {True, False}
+
+
+def test_small_jobs_fill_in_however_many_large_ones_wait() -> None:
+    """Each large one has a history of its own: none tells of another that it will not fit either."""
+    running = [live(n, kernel(peak=6), 50) for n in range(4)]
+    large = [candidate(n, light(9 + n / 1000, seconds=60)) for n in range(10, 200)]
+    small = [candidate(n, light(0.4, seconds=5)) for n in range(200, 204)]
+    assert acts(asked(view(running, [*large, *small])), "admit") == [200, 201, 202, 203]
+
+
+def test_more_places_let_more_jobs_pass_before_one_has_waited_too_long() -> None:
+    waiting = candidate(2, light(0.5, seconds=30), passed_over=PATIENCE)
+    large = [candidate(n, light(8, seconds=60)) for n in range(10, 200)]
+    running = [live(90, light(23, seconds=900), 1)]
+    assert acts(asked(view(running, [*large, waiting], cores=16, ram=32)), "admit") == [2]
+    wide = view([replace(running[0], rss=1.5 * GIB)], [*large, waiting], cores=128, ram=256)
+    first = acts(asked(wide), "admit")[0]
+    assert first != 2, "at 128 places 64 jobs are soon let go"
+
+
 def test_nothing_to_do_gives_no_decision() -> None:
     assert asked(view()) == ()
     assert asked(view([live(1, kernel(), 20)])) == ()

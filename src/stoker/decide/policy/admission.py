@@ -14,21 +14,31 @@ from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob
 from stoker.decide.policy.waits import Wait
 from stoker.model.units import format_bytes, format_duration
 
-PATIENCE = 64
-"""A job that was passed over this often goes before all that are not: nothing starves behind luckier jobs."""
+PATIENCE, PATIENCE_PER_PLACE = 64, 4
+"""A job that was passed over this often, or this often for each place, goes before all that are not: nothing starves
+behind luckier jobs. More places let more jobs pass in the same time."""
 
-BACKFILL_DEPTH = 128
-"""Different expectations that are tried in vain in one tick. Batch schedulers have such a limit too (Slurm tests 500
-jobs a round): those behind are younger, and the next tick is a second away."""
+BACKFILL_DEPTH = 64
+"""Different expectations that are tried in vain in one tick, of those larger than a fair share of the memory and again
+of all others. Batch schedulers have such a limit too (Slurm tests 500 jobs a round). Large jobs come first in order and
+each has a history of its own: with one limit for all, those that fit into what is left would never be tried."""
 
 RETRY_DEPTH = 8
 """Candidates in one tick that fit and would be stopped again at once. What stops them is mostly the same for all."""
 
-PRESSING = 2.0
-"""A job presses when it takes this many times as long as all on deck would take together."""
+PRESSING = 0.8
+"""A job presses when it takes this share of the time that all which runs and waits still takes together. Below 1, since
+neither is known exactly, and a place where it fits does not come at once."""
 
 GROWTH_WEIGHT = 1.3
 """What a second before the peak of a heavy job counts against it, in seconds of its life (docs/policy.md)."""
+
+STREWN = 0.45
+"""Share of the time that is left over which large jobs are strewn in the order. Sorted by their figures alone, those of
+one kind would start together, come to their peak together, and leave memory idle together."""
+
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of it, less their whole parts, fill the range from 0 to 1 evenly, wherever the count begins."""
 
 THAW_SHARE = 0.3
 """Share of the reserve that thawed jobs may be promised: less than the brake's share, or it would freeze them again."""
@@ -46,12 +56,15 @@ class AdmissionRound:
     Nobody is let go whom the next tick, with the same numbers, would have to stop.
     """
 
-    def __init__(self, situation: Situation, slots: int, now: float) -> None:
+    def __init__(self, situation: Situation, slots: int, level: int, now: float) -> None:
+        """`slots` of the `level` places are free."""
         self.situation = situation
         self.view = situation.view
         self.promise = situation.promise
         self.slots = slots
         self.now = now
+        self._share = situation.capacity / level
+        self._patience = patience(level)
         self.decisions: list[Decision] = []
         self.waiting: str = ""
         """The name of the job that room is kept for; empty while none waits."""
@@ -143,13 +156,18 @@ class AdmissionRound:
 
     def _admit_what_fits(self, candidates: Iterable[Candidate]) -> None:
         refused: dict[Outlook, Wait] = {}
+        in_vain = {True: 0, False: 0}
         retries = 0
         for candidate in candidates:
             if self.slots <= 0:
                 return
-            if len(refused) > BACKFILL_DEPTH or retries >= RETRY_DEPTH:
+            if retries >= RETRY_DEPTH or in_vain[False] > BACKFILL_DEPTH:
                 self.rest = self._kept()
                 return
+            large = candidate.curve.peak > self._share
+            if in_vain[large] > BACKFILL_DEPTH:
+                self.rest = self._kept()
+                continue
             # Each different expectation is tried once a tick; what was refused before is refused again at no cost.
             job, again = self.situation.outlook_at_birth(candidate), ""
             if job not in refused and self._fits(candidate, job):
@@ -160,16 +178,20 @@ class AdmissionRound:
                 retries += 1
             if job not in refused:
                 refused[job] = self._refusal(candidate, job, again)
+                in_vain[large] += 1
             self.waits[candidate.jid] = refused[job]
             # Only the first that must wait gets room kept for it; those behind it fill in where they fit.
-            if self.waiting:
-                continue
-            if not candidate.held:
-                self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job, again)))
-            self._early = self._may_begin(candidate, job)
-            if candidate.first or candidate.passed_over >= PATIENCE or self._may_ever_fit(job):
-                self._take_back(candidate)
-                self._keep_room(job, candidate.name, candidate.rss)
+            if not self.waiting:
+                self._wait(candidate, job, again)
+
+    def _wait(self, candidate: Candidate, job: Outlook, again: str) -> None:
+        """Hold the first that does not fit, with room kept for it if there can be any, and see whether it may begin."""
+        if not candidate.held:
+            self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job, again)))
+        self._early = self._may_begin(candidate, job)
+        if candidate.first or candidate.passed_over >= self._patience or self._may_ever_fit(job):
+            self._take_back(candidate)
+            self._keep_room(job, candidate.name, candidate.rss)
 
     def _fits(self, candidate: Candidate, job: Outlook) -> bool:
         """Return whether it fits; what it holds already is promised to it, and is a part of what it needs."""
@@ -291,34 +313,41 @@ def _need_text(candidate: Candidate, job: Outlook) -> str:
     return format_bytes(max(job.peak, candidate.curve.peak))
 
 
-def in_order(candidates: Sequence[Candidate], share: float, level: int) -> list[Candidate]:
-    """Put candidates into the order in which they are tried.
+def in_order(candidates: Sequence[Candidate], share: float, level: int, at_work: float = 0.0) -> list[Candidate]:
+    """Put candidates into the order in which they are tried; `at_work` is the CPU seconds that live jobs still take.
 
     0. Those that were killed, and run again first.
     1. Those passed over too often.
-    2. Those that take much longer than all that is on deck would take together: started last, such a job would keep a
-       whole machine waiting for one core. The longest first.
+    2. Those that take about as long as all that runs and waits takes together: started later, such a job would keep a
+       whole machine waiting for one core. The longest first, each with what waits for it.
     3. Those larger than a fair `share` of the memory: memory is what they wait for until their peak, and those that
        come down early let others grow sooner. So the time after the peak counts for them, and the time before it
-       against them.
+       against them. Their numbers strew them, so that kinds are mixed at any time.
     4. The rest by the longest chain of jobs that begins with them, where a graph shows it: links, generators and long
        jobs late in the order leave cores idle at the end. Else by age and not by length, since only what has left the
        deck makes room for jobs not yet seen.
     """
-    together = sum(c.curve.duration for c in candidates) / level
-    return sorted(candidates, key=lambda c: _deck_order(c, share, together))
+    together = (sum(c.curve.duration for c in candidates) + at_work) / level
+    most = patience(level)
+    return sorted(candidates, key=lambda c: _deck_order(c, share, together, most))
 
 
-def _deck_order(candidate: Candidate, share: float, together: float) -> tuple[int, float, float, int]:
+def patience(level: int) -> int:
+    """Return how often a job is passed over before it goes first."""
+    return max(PATIENCE, PATIENCE_PER_PLACE * level)
+
+
+def _deck_order(candidate: Candidate, share: float, together: float, most: int) -> tuple[int, float, float, int]:
     curve = candidate.curve
     if candidate.first:
         rank, key = 0, 0.0
-    elif candidate.passed_over >= PATIENCE:
+    elif candidate.passed_over >= most:
         rank, key = 1, 0.0
-    elif curve.duration > PRESSING * together:
-        rank, key = 2, -curve.duration
+    elif (tail := max(curve.duration, candidate.chain or 0.0)) > PRESSING * together:
+        rank, key = 2, -tail
     elif curve.peak > share:
-        rank, key = 3, GROWTH_WEIGHT * curve.peak_age - curve.duration
+        strewn = STREWN * together * (candidate.jid * GOLDEN % 1.0)
+        rank, key = 3, GROWTH_WEIGHT * curve.peak_age - curve.duration + strewn
     else:
         rank, key = 4, -(candidate.chain or 0.0)
     return rank, key, candidate.arrived, candidate.jid

@@ -98,7 +98,7 @@ def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision
     decisions = [Decision("thaw", j.jid, f"needs ~{format_bytes(j.curve.peak)}, memory is plenty") for j in back]
     slots -= len(back)
     waiting = turn.candidates if slots > 0 else ()
-    for candidate in in_order(waiting, situation.capacity / level, level)[: max(0, slots)]:
+    for candidate in in_order(waiting, situation.capacity / level, level, situation.at_work)[: max(0, slots)]:
         peaks.add(candidate.curve)
         if not peaks.fit():
             return None
@@ -140,13 +140,13 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
     slots = level - len(view.running)
     if slots <= 0 or not (turn.frozen or turn.candidates):
         return Ruling(turn.holds, _waits(view, turn, _full(view, level)))
-    admissions = AdmissionRound(situation, slots, now)
+    admissions = AdmissionRound(situation, slots, level, now)
     admissions.thaw(turn.frozen)
     if not admissions.decisions:
         admissions.let_pass(
             turn.frozen, passage(situation) - sum(situation.growth_left(j) for j in growing_jobs(situation))
         )
-    waiting = in_order(turn.candidates, situation.capacity / level, level)
+    waiting = in_order(turn.candidates, situation.capacity / level, level, situation.at_work)
     admissions.admit(waiting)
     waits = _waits(view, turn, admissions.rest or _full(view, level), admissions.waits)
     if view.running or any(d.action in ("admit", "thaw") for d in admissions.decisions):

@@ -72,6 +72,12 @@ class Situation:
         return sum([c.rss for c in self.view.candidates])
 
     @cached_property
+    def at_work(self) -> float:
+        """CPU seconds that live jobs are expected to take until they end."""
+        live = (*self.view.running, *self.view.frozen)
+        return sum([max(0.0, j.curve.duration - j.age) for j in live])
+
+    @cached_property
     def promise(self) -> PromisedMemory:
         """What all live jobs are expected to hold from now on, as long as nobody is let go; admissions add to it."""
         promise = self._running_promise.copied()
