@@ -157,7 +157,7 @@ def test_a_build_given_up_for_memory_says_so_in_figures_whatever_stands_before(t
     assert [c.rule for c in found.causes] == ["compiler-killed", "compile-error"]
     assert (found.causes[0].job, found.causes[0].line) == ("a.o", 3)
     assert found.facts == (
-        "killed for want of memory: a.o at 589 MiB",
+        "killed for lack of memory: a.o at 589 MiB",
         "the build may hold 600 MiB (the cgroup x)",
         why,
     )
@@ -193,7 +193,7 @@ def test_an_error_beside_a_death_is_the_cause(tmp_path: Path) -> None:
     ("by", "title"),
     [
         ("memory", "Out of memory: the kernel killed a compiler"),
-        ("unknown", "A job was killed, and not by the kernel for want of memory"),
+        ("unknown", "A job was killed, and not by the kernel for lack of memory"),
         ("shed", "Out of memory: stoker ended a job to save the others"),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_death_is_told_at_once_with_whom_the_kernel_took(build: Build, group: 
     (event,) = build.recovery.look()
     assert isinstance(event, ev.Noticed)
     assert event.severity == "warning"
-    assert event.text.startswith("the kernel killed 1 process for want of memory: python")
+    assert event.text.startswith("the kernel killed 1 process for lack of memory: python")
     assert " MiB)" in event.text
     assert build.recovery.look() == []
 

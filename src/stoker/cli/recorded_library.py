@@ -24,7 +24,7 @@ SLICE = 0.3
 """Seconds of reading after which what is known is shown."""
 
 LISTED_SECONDS = 2.0
-"""For how long a list of builds is not looked for anew: of hundreds that takes longer than to read one."""
+"""For how long a list of builds is not read again: for hundreds that takes longer than to read one journal."""
 
 READING = 0.95
 """Share of the whole for which a journal is read; the rest goes to what compilers wrote."""

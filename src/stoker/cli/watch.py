@@ -157,7 +157,7 @@ async def run_lines(source: UpdateSource, screen: Screen) -> None:
         return
     from stoker.show.plain import run_plain
 
-    colour = in_colour() and sys.stderr.isatty()  # the output goes to one of them, what is said of it to the other
+    colour = in_colour() and sys.stderr.isatty()  # output goes to stdout, messages to stderr
     await run_plain(source, sys.stdout, sys.stderr, colour=colour, attention=_attention())
 
 

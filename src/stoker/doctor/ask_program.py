@@ -73,7 +73,7 @@ def ask(argv: Sequence[str], env: Mapping[str, str], seconds: float, given: byte
 
 
 def _read(descriptor: int, deadline: float) -> bytes:
-    """Return what is said until the end, the deadline or the bound."""
+    """Return what is printed until the end, the deadline or the bound."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
     said = bytearray()

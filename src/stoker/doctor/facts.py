@@ -158,7 +158,7 @@ class Cuda:
 class Memory:
     """Bytes, and cores that may be used. `limit` is the tightest control group's, if that is tighter than the RAM.
 
-    `killed_as_one` is the control group of which the kernel kills all processes when it kills one for want of memory.
+    `killed_as_one` is the control group of which the kernel kills all processes when it kills one for lack of memory.
     """
 
     total: int
@@ -223,7 +223,7 @@ class FutureDates:
     worst: str = ""
     ahead: float = 0.0
     input_ahead: float = 0.0
-    """The same of the files that decide whether the build files are made anew (CMakeLists.txt, *.cmake)."""
+    """The same of the files that decide whether the build files are regenerated (CMakeLists.txt, *.cmake)."""
     input_name: str = ""
     top_ahead: float = 0.0
     """The same of the CMakeLists.txt that every build of the tree reads."""

@@ -179,7 +179,7 @@ def _trial(
     path: str, compiler: str, host: str, name: str, folder: str, env: Mapping[str, str], seconds: float
 ) -> DistccHost:
     began = time.monotonic()
-    # Nothing is to be compiled here instead, and a host that was slow a minute ago is to be asked all the same.
+    # Nothing is to be compiled here instead, and a host that was slow a minute ago must be asked anyway.
     own = {"DISTCC_HOSTS": host, "DISTCC_FALLBACK": "0", "DISTCC_BACKOFF_PERIOD": "0", "DISTCC_IO_TIMEOUT": "2"}
     problem, ident = _compiled([path, compiler], name, folder, {**env, **own}, seconds)
     return DistccHost(host, round(time.monotonic() - began, 2), problem, ident)

@@ -64,7 +64,7 @@ _STARTED = ("executable file", "not found")
 
 
 def judge_container(trial: ContainerTrial | None, need: Need) -> Iterator[Check]:
-    """Judge a trial; nothing is said of a build in no container."""
+    """Judge a trial; yields nothing for a build without a container."""
     if trial is None:
         return
     name, image = f"container ({trial.engine})", quote(trial.image)

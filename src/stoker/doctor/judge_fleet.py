@@ -17,7 +17,7 @@ SLOW = 0.5
 
 
 def judge_fleet(fleet: Fleet, here: Surroundings) -> Iterator[Check]:
-    """Judge what the build uses of it; nothing is said of what it does not."""
+    """Judge what the build uses of it; yields nothing for what it does not use."""
     for name in fleet.unset:
         yield fail(name, "it is not set, and the profile names it for a secret", f"read -rs {name} && export {name}")
     for place, answered in fleet.shared:

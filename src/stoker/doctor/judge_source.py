@@ -85,17 +85,17 @@ def _cache(source: SourceTree, need: Need, env: Mapping[str, str]) -> Iterator[C
     cache, name = source.cache, "CMake cache"
     if not cache:
         return
-    anew = f"rm -r {shlex.quote(need.build)}/CMakeCache.txt {shlex.quote(need.build)}/CMakeFiles"
+    fresh = f"rm -r {shlex.quote(need.build)}/CMakeCache.txt {shlex.quote(need.build)}/CMakeFiles"
     home, generator = cache.get("CMAKE_HOME_DIRECTORY", ""), cache.get("CMAKE_GENERATOR", "")
     asked = env.get("CMAKE_GENERATOR", "")
     if home and not f"{os.path.realpath(home)}/".startswith(f"{os.path.realpath(need.source)}/"):
         judge = fail if need.folder == "must" else warn
-        yield judge(name, f"{need.build} was configured for {home}, not for {need.source}", anew)
+        yield judge(name, f"{need.build} was configured for {home}, not for {need.source}", fresh)
     elif generator and asked and asked != generator:
         # CMake itself ignores the variable where there is a cache (tried with 3.25); PyTorch's setup.py says -GNinja.
         judge = fail if need.knobs == "pytorch" and asked == "Ninja" else warn
-        yield judge(name, f"{need.build} was configured for {generator!r}; CMAKE_GENERATOR is {asked!r}", anew)
+        yield judge(name, f"{need.build} was configured for {generator!r}; CMAKE_GENERATOR is {asked!r}", fresh)
     elif source.gone:
-        yield warn(name, f"{need.build} was configured with {', '.join(source.gone)}, no longer there", anew)
+        yield warn(name, f"{need.build} was configured with {', '.join(source.gone)}, no longer there", fresh)
     else:
         yield ok(name, f"{need.build} is configured for {generator or 'this tree'}")

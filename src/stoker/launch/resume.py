@@ -124,7 +124,7 @@ def _request(
     """Return the new build and its reason: what the earlier one was, what is specified again, and the remedy."""
     old = load_or_none(BuildSpec, paths.spec)
     if old is None or not old.words:
-        raise CannotResumeError(f"{paths.spec} cannot be read; start the build anew")
+        raise CannotResumeError(f"{paths.spec} cannot be read; start a new build")
     if not wish.again:
         try:
             check_alone(old.words, old.cwd)

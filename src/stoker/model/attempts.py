@@ -24,7 +24,7 @@ after that: Python makes up 8 of them, pip 8 or 32, and some are equal by chance
 
 
 def with_broken_off(schedulers: Schedulers, step: Step) -> dict[int, Scheduler]:
-    """The same when `step` begins anew: which schedulers of the attempt before it have left work behind."""
+    """Return the same when `step` starts again: which schedulers of the previous attempt have left work behind."""
     before = [s for s in schedulers.values() if (s.step, s.attempt) == (step.index, step.attempt - 1)]
     broken = [s for s in before if s.failed or s.killed or s.dropped] or [s for s in before if _lacks(s)]
     return {**schedulers} | {s.sid: evolve(s, broken_off=True) for s in broken}

@@ -86,7 +86,7 @@ class StepStarted:
     """Step `index` of `count` (from 1) runs as process `pid`.
 
     `attempt` counts from 1: a step whose compilers were killed for memory is run again. `oom_kills` is the number of
-    processes that the kernel had killed by then for want of memory, None where it does not say. What the attempt writes
+    processes that the kernel had killed by then for lack of memory, None where it does not say. What the attempt writes
     begins in the output log at byte `log_start`; what another one said before that is forgiven.
     """
 
@@ -138,8 +138,8 @@ class SchedulerPlanned:
 
     `source` says how this is known: a dry run on copies of ninja's logs, ninja's own status line, or make's
     percentage (then `total` is absent and `percent` is set). Edges by which ninja renews its own manifest are in no
-    total, as ninja counts anew behind them. `after` says for each group of jobs (JobFinished.group) which groups, with
-    lower numbers, must all have ended before; empty where that is not known, or too much (MAX_RECORDED_DEPS).
+    total, as ninja restarts its count after them. `after` says for each group of jobs (JobFinished.group) which groups,
+    with lower numbers, must all have ended before; empty where that is not known, or too much (MAX_RECORDED_DEPS).
     """
 
     kind: ClassVar[str] = "scheduler_planned"
@@ -244,7 +244,7 @@ class JobFinished:
     """A job ended. `jid` is None when it was too short to be seen running.
 
     `log_offset` is the place in the scheduler's .ninja_log behind this job's record, so that an engine that
-    starts anew counts no job twice; None for jobs that ninja does not record. `lesson` is what the engine learnt from
+    starts later counts no job twice; None for jobs that ninja does not record. `lesson` is what the engine learnt from
     the job, None where it learnt nothing; `stated` is how long the job was expected to take. `counted` is False where
     the job is not one of those in the total: ninja renewed its own manifest by it, or its record was counted before it
     was recognised as this job's. `group` is its group in the scheduler's graph (SchedulerPlanned.after), None where no
@@ -273,7 +273,7 @@ class JobFinished:
 @dataclass(frozen=True, slots=True)
 class JobsUncounted:
     """Jobs that were counted as finished and do not count: by them ninja renewed its own manifest, and then it began
-    to count anew. `tools` says how many, by tool.
+    to count again. `tools` says how many, by tool.
     """
 
     kind: ClassVar[str] = "jobs_uncounted"

@@ -72,7 +72,7 @@ def _words(path: Path, rpath: Sequence[str], needed: Mapping[str, str], soname: 
     for old, new in needed.items():
         words += ["--replace-needed", old, new] if old in dynamic.needed and old != new else []
     if dynamic.runpath or dynamic.rpath != tuple(rpath):
-        # DT_RPATH, not DT_RUNPATH: it goes before LD_LIBRARY_PATH, and holds for what the library's libraries load.
+        # DT_RPATH, not DT_RUNPATH: it goes before LD_LIBRARY_PATH, and covers what the library's libraries load.
         words += ["--force-rpath", "--set-rpath", ":".join(rpath)] if rpath else ["--remove-rpath"]
     return words
 

@@ -27,7 +27,7 @@ _ON_THE_MACHINE = ("the NVIDIA driver", "Python", "ROCm")
 
 @dataclass(frozen=True, slots=True)
 class BuildMachine:
-    """What is on this machine: its linker, who owns which library, and libraries to be had besides, by file name.
+    """What is on this machine: its linker, who owns which library, and other available libraries, by file name.
 
     `system` names what the machine's own linker knows, `title` the environment for a person.
     """
@@ -109,7 +109,7 @@ class _Resolver:
         known = brought_along(self.requires | {o.name for o in self.found.required.values()}, self.around.owners)
         candidates = self.around.owners.get(name, [])
         first = next((o for o in candidates if o.name in known), None)
-        # What the system has as well is copied, whoever may have it: many packages hold a libgomp.so.1.
+        # What the system has as well is copied, whichever package has it: many packages hold a libgomp.so.1.
         if first is None and candidates and (CUDA.fullmatch(name) or name not in self.around.system):
             first = candidates[0]
         if first is not None:

@@ -224,12 +224,12 @@ class History:
         """Move the damaged file aside and start a new one."""
         self._damaged, self._rows = False, None
 
-        def anew() -> None:
+        def start_over() -> None:
             aside = self._file.renew()
             if aside is not None:
                 self._say(f"the history of jobs was damaged and starts over; the old file is {aside}")
 
-        self._begin(anew)
+        self._begin(start_over)
 
     def _fault(self, err: Exception) -> None:
         """Leave damage to the next flush, which may take longer, and locks of others to the next try."""

@@ -15,7 +15,7 @@ SLACK = 1.0
 """Seconds by which a job's end may be noticed after the next one's birth, of which the kernel knows the time."""
 
 LEAST_WAIT = 0.5
-"""Seconds on deck from which on a job came late for want of a place or of memory, and not for its inputs."""
+"""Seconds on deck from which on a job came late for lack of a place or of memory, and not for its inputs."""
 
 
 def critical_path(build: RecordedBuild) -> list[JobRecord]:

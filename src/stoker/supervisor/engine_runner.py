@@ -208,7 +208,7 @@ class EngineRunner:
         """Signal the engine, if there is one: pid 0 would be our own process group."""
         signal_tree([self.pid] if self.pid else [], signum)
 
-    # -- in its stead ------------------------------------------------------------------------------------------
+    # -- in its place ------------------------------------------------------------------------------------------
 
     def patience(self) -> float:
         """Seconds until the next tick is due if nothing happens before."""

@@ -220,7 +220,7 @@ def _as_text(answer: _Answer) -> str:
 
 
 def _nothing_text(answer: _Answer) -> str:
-    """Return what is said where no cause is known, of a build if it has failed at all."""
+    """Return the message if no cause is known; for a build, whether it has failed at all."""
     state = answer.state
     if not answer.reading.is_text:
         return NO_TEXT

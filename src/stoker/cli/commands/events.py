@@ -64,7 +64,7 @@ class Narrator:
         self._renderer = PlainRenderer(colour=in_colour(), interval=PROGRESS_SECONDS)
 
     def hear(self, record: Record) -> None:
-        """Take the next record; a tick's are said together, once its sample closes it."""
+        """Take the next record; those of a tick are printed together, once its sample closes it."""
         self._state = reduce(self._state, record)
         if isinstance(record.event, Sampled) or self._state.over:
             self.catch_up()

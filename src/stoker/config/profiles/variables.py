@@ -78,7 +78,7 @@ class Variables:
         raise ValueError(f"unknown variable {name!r}{did_you_mean(name, [*self._values, *self._lists])}")
 
     def _settled(self, name: str, within: tuple[str, ...]) -> str:
-        """Return a variable's value, computed once: a few that refer to one another twice each would take for ever."""
+        """Return a variable's value, computed once: a few that refer to one another twice each would take forever."""
         if len(within) >= MAX_DEPTH:
             raise ValueError(f"refers through more than {MAX_DEPTH} variables")
         if name not in self._known:

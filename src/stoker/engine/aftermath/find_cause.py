@@ -55,9 +55,9 @@ SHED_WHY = (
     "The memory of the build was used up, and stoker ended a job before the kernel would have taken one of its choice. "
     "Jobs that ran together needed more than the machine, the container or the cgroup has."
 )
-STRANGER_TITLE = "A job was killed, and not by the kernel for want of memory"
+STRANGER_TITLE = "A job was killed, and not by the kernel for lack of memory"
 STRANGER_WHY = (
-    "Something sent SIGKILL to it. The kernel counts each process that it kills for want of memory, in the build's "
+    "Something sent SIGKILL to it. The kernel counts each process that it kills for lack of memory, in the build's "
     "memory group or the machine, and counts none of these: it was a person, a batch system or a watchdog "
     "(earlyoom, systemd-oomd)."
 )
@@ -158,7 +158,7 @@ def _silent(dead: Sequence[KilledJob], state: BuildState, rules: Sequence[Rule])
     return Cause(rule.id, rule.title, rule.why, rule.remedy, offset=offset, text=text, job=dead[0].output)
 
 
-_BY = {"memory": "for want of memory", "unknown": "by SIGKILL from an unknown sender", "shed": "by stoker for memory"}
+_BY = {"memory": "for lack of memory", "unknown": "by SIGKILL from an unknown sender", "shed": "by stoker for memory"}
 
 
 def _facts(state: BuildState, deaths: Deaths) -> list[str]:

@@ -337,4 +337,4 @@ class Recovery:
 def _said(count: int, victims: Sequence[Victim]) -> str:
     who = ", ".join(f"{clean(v.program, 16)} ({format_bytes(v.rss)})" for v in victims)
     processes = "1 process" if count == 1 else f"{count} processes"
-    return f"the kernel killed {processes} for want of memory{': ' if who else ''}{who}"
+    return f"the kernel killed {processes} for lack of memory{': ' if who else ''}{who}"

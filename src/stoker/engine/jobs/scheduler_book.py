@@ -171,14 +171,14 @@ class SchedulerBook:
             self._clock.pair(entry, job.job.started)
         self._clock.leave_record(entry)
         tool = job.tool if job is not None else self._tool_of(entry.output)
-        anew = is_manifest(entry.output, self.scheduler.manifest)
-        counted = not anew and (self.plan is None or entry.output not in self.plan.summary.renewing)
+        regenerated = is_manifest(entry.output, self.scheduler.manifest)
+        counted = not regenerated and (self.plan is None or entry.output not in self.plan.summary.renewing)
         if counted:
             self._count(entry.output, tool)
         if job is None:
             self._spare.append(entry)
         finished = self._end_well(job, entry, tool, counted=counted)
-        if not anew:
+        if not regenerated:
             return [finished]
         self._first.clear()
         return [finished, *self._uncount(Counter(self._counted))]

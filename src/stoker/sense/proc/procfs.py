@@ -93,6 +93,6 @@ class Notes:
             self._new.append(text)
 
     def take(self) -> list[str]:
-        """What was said since the last call."""
+        """Return what was reported since the last call."""
         new, self._new = self._new, []
         return new
