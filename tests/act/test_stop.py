@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stoker.act import stop
-from stoker.act.stop import NothingToStopError, set_going, stop_build
+from stoker.act.stop import NothingToStopError, continue_build, stop_build
 from stoker.config.paths import BuildPaths
 
 
@@ -34,5 +34,5 @@ def test_a_damaged_note_of_the_supervisor_gets_nobody_signalled(
     with pytest.raises(NothingToStopError):
         stop_build(paths, force=False)
     with pytest.raises(NothingToStopError):
-        set_going(paths)
+        continue_build(paths)
     assert signalled == []

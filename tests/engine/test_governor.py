@@ -420,7 +420,7 @@ def test_a_job_that_somebody_else_set_going_is_stopped_again_unless_it_has_worke
 def test_what_is_set_going_to_be_ended_is_not_stopped_again(world: World) -> None:
     births = world.start("a", "b", "c")
     see(lambda: world.stopped(births) == [False, False, True])
-    world.gate.let_go()
+    world.gate.release_all()
     os.kill(births[2].job.pid, signal.SIGCONT)
     see(lambda: world.stopped(births) == [False] * 3)
     assert world.see_use(3, _use(births[2], 0.0)) == [ev.JobMoved(3, "running")]
@@ -473,7 +473,7 @@ def test_time_on_deck_is_not_time_that_a_job_took(world: World) -> None:
 
 
 def test_while_the_build_is_being_stopped_nothing_is_held(world: World) -> None:
-    world.gate.let_go()
+    world.gate.release_all()
     births = world.start("a", "b", "c", "d")
     time.sleep(0.05)
     assert world.stopped(births) == [False] * 4

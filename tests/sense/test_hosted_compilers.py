@@ -143,13 +143,13 @@ def test_a_child_that_was_born_between_two_searches_is_known_once_it_has_execute
     found(bench, finder)
     assert finder.server_pids == {50}
     bench.add(60, 50, "sccache", "/usr/bin/sccache")
-    assert finder.meet(bench.processes[60]) is None, "it is still between fork and exec"
+    assert finder.new_child(bench.processes[60]) is None, "it is still between fork and exec"
     bench.add(61, 50, "c++", "c++", "-c", "-o", "a.o", "/s/a.cpp", folder="/b")
     bench.add(62, 50, "c++", "c++", "-c", "-o", "z.o", "/others/z.cpp", folder="/others")
-    met = finder.meet(bench.processes[61])
-    assert met is not None
-    assert (met.job, met.key, met.prepares) == ((20, 20), (61, 61), False)
-    assert finder.meet(bench.processes[62]) is None, "it works for somebody else"
+    child = finder.new_child(bench.processes[61])
+    assert child is not None
+    assert (child.job, child.key, child.prepares) == ((20, 20), (61, 61), False)
+    assert finder.new_child(bench.processes[62]) is None, "it works for somebody else"
 
 
 @pytest.mark.parametrize("word", ["-E", "--preprocess", "-M", "--dryrun"])

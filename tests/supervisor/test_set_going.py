@@ -7,7 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from stoker.act.stop import set_going
+from stoker.act.stop import continue_build
 from stoker.act.tree import descendants
 from support.supervisors import Start, finish, job_pid, ninja, state_of, stopped, supervisor_of, until
 
@@ -36,7 +36,7 @@ def test_each_stopped_job_goes_on_and_is_counted(start: Start, tmp_path: Path) -
     for n in (1, 2):
         os.kill(job_pid(tmp_path, n), signal.SIGSTOP)
     until(lambda: stopped(tmp_path, [0, 1, 2]) == [1, 2])
-    assert set_going(paths) == 2
+    assert continue_build(paths) == 2
     until(lambda: not stopped(tmp_path, [0, 1, 2]))
     for n in range(3):
         finish(tmp_path, n)
@@ -50,7 +50,7 @@ def test_a_process_whose_stop_is_still_to_come_is_not_forgotten(start: Start, tm
     until(lambda: state_of(child) == "T")
     os.kill(parent, signal.SIGSTOP)
     assert state_of(parent) == "D"
-    assert set_going(paths) == 1
+    assert continue_build(paths) == 1
     until(lambda: Path(f"/proc/{child}/comm").read_text() == "sleep\n")
     until(lambda: state_of(parent) == "S")
     assert descendants(parent) == [child]

@@ -36,7 +36,7 @@ def at_its_place(record: SupervisorRecord) -> str:
     return f"use stoker where it runs: podman exec -it {record.host} stoker attach (or docker exec)"
 
 
-def set_going(paths: BuildPaths) -> int:
+def continue_build(paths: BuildPaths) -> int:
     """Continue whatever of a build is stopped, including its engine; return how many processes that were.
 
     Raises NothingToStopError.

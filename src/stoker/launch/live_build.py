@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 
-from stoker.act.stop import set_going, stop_build
+from stoker.act.stop import continue_build, stop_build
 from stoker.config.paths import BuildPaths
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
@@ -72,7 +72,7 @@ async def end_pause(paths: BuildPaths) -> BuildState | int:
     try:
         return await ask(paths, "resume", {})
     except SilentEngineError:
-        count = set_going(paths)
+        count = continue_build(paths)
     try:
         return await ask(paths, "resume", {})
     except (SilentEngineError, CommandRefused):

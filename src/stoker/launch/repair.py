@@ -5,7 +5,7 @@ Every command that looks at builds calls this. Unaware of who asked and of what 
 
 from __future__ import annotations
 
-from stoker.act.stop import NothingToStopError, running, set_going
+from stoker.act.stop import NothingToStopError, continue_build, running
 from stoker.act.watchdog_call import call_watchdog, watchdogs_and_engines_of
 from stoker.config.paths import BuildPaths, builds_dir
 from stoker.record.builds import list_builds
@@ -28,7 +28,7 @@ def repair(paths: BuildPaths) -> str:
         call_watchdog(paths, 0)
     except OSError as err:
         try:
-            going = set_going(paths)
+            going = continue_build(paths)
         except NothingToStopError:  # it has ended meanwhile
             return ""
         done = f"no other can be started ({err.strerror}), so {going} stopped processes go on"

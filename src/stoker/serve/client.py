@@ -49,7 +49,7 @@ class BuildSource:
         self._client: EngineClient | None = None
         self._latest = _Latest()
         self._pause = FIRST_RETRY_SECONDS
-        self._met_engine = False
+        self._found_engine = False
 
     @property
     def read_only(self) -> bool:
@@ -124,7 +124,7 @@ class BuildSource:
                 break
             note = (await asyncio.to_thread(self._repair) if link == "lost" else "") or note
             self._state = await asyncio.to_thread(_caught_up, self._state, self._paths)
-            if self._met_engine or asyncio.get_running_loop().time() >= patient_until:
+            if self._found_engine or asyncio.get_running_loop().time() >= patient_until:
                 self._show(link, note)
             await asyncio.sleep(self._pause)
             self._pause = min(LAST_RETRY_SECONDS, self._pause * RETRY_GROWTH)
@@ -145,7 +145,7 @@ class BuildSource:
         except OSError:
             return "the engine is away" if self._state.seq else "the engine is starting"
         self._pause = FIRST_RETRY_SECONDS
-        self._met_engine = True
+        self._found_engine = True
         async with client:
             self._client = client
             try:

@@ -96,7 +96,7 @@ class EngineRunner:
             self.pid = os.fork()
         except OSError:
             self.pid, self._rests_until = 0, now + max(rest, RETRY_SECONDS)
-            self._set_going_what_is_not_known()
+            self._continue_unknown()
             return
         if self.pid == 0:
             self._become_engine(rest, mine)
@@ -158,7 +158,7 @@ class EngineRunner:
             self.start()
         else:
             self.start(rest=REST_SECONDS)
-            self._set_going_what_is_not_known()
+            self._continue_unknown()
 
     def wake(self) -> None:
         """Something has happened that the engine should look at.
@@ -225,7 +225,7 @@ class EngineRunner:
         gate = read_gate(self._folder) if away else None
         if deaf and gate is None and not self._rests():
             self._rouse()
-        self._stands_in = gate is not None and self._let_go(gate)
+        self._stands_in = gate is not None and self._release_next(gate)
 
     def _rouse(self) -> None:
         """The engine failed in its first tick, at which a wide scheduler's jobs are held: nobody knows which.
@@ -234,7 +234,7 @@ class EngineRunner:
         """
         self._signal(signal.SIGCONT)
         if self._silence >= 2 * DEAF_SECONDS:
-            self._set_going_what_is_not_known()
+            self._continue_unknown()
 
     def set_all_going(self) -> None:
         """Nobody will release jobs any more: continue everything that may be stopped."""
@@ -262,7 +262,7 @@ class EngineRunner:
             self._beat, self._silence = beat, 0.0
         self._listened_at = now
 
-    def _let_go(self, gate: Gate) -> bool:
+    def _release_next(self, gate: Gate) -> bool:
         """While fewer jobs run than may: release the next one. True if some are still stopped."""
         processes = Processes()
         level = gate.level or (1 if self._silence > PAUSE_SECONDS else 0)
@@ -275,7 +275,7 @@ class EngineRunner:
             signal_tree(pids_of(gate, processes, key), signal.SIGCONT)
         return len(stopped) > free
 
-    def _set_going_what_is_not_known(self) -> None:
+    def _continue_unknown(self) -> None:
         """Continue what an engine stopped and had no time to write down; it would stay stopped otherwise."""
         gate = read_gate(self._folder)
         processes = Processes()

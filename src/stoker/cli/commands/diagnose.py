@@ -214,8 +214,8 @@ def _as_json(answer: _Answer, rules: Sequence[Rule]) -> dict[str, Any]:
 def _as_text(answer: _Answer) -> str:
     name, causes = clean(answer.name), answer.reading.causes
     if answer.reading.ended_well:
-        met = ", ".join(f"{clean(cause.heading)} (line {cause.line})" for cause in causes)
-        return f"{name}: {WELL}{f'; on its way it met: {met}' if met else ''}\n"
+        seen = ", ".join(f"{clean(cause.heading)} (line {cause.line})" for cause in causes)
+        return f"{name}: {WELL}{f'; on its way it met: {seen}' if seen else ''}\n"
     return render(causes) if causes else f"{name}: {_nothing_text(answer)}\n"
 
 

@@ -38,7 +38,7 @@ class GateDriver:
         self.open = False
         """Whether the build is being stopped: nothing is held any more."""
 
-    def let_go(self) -> None:
+    def release_all(self) -> None:
         """The build is being stopped, by anybody: hold nothing any more, and end what a server does for it."""
         self.open = True
         gate.end_hosted([job.target for job in self._jobs])

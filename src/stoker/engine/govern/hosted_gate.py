@@ -42,7 +42,7 @@ class HostedGate:
                 gate.nudge(tree)
         member.target = replace(member.target, hosted=roots)
 
-    def meet(self, member: ManagedJob, hosted: Key) -> None:
+    def add(self, member: ManagedJob, hosted: Key) -> None:
         """Note a compiler that has just been started for a job."""
         self.used = True
         if hosted not in member.target.hosted:

@@ -28,13 +28,13 @@ from stoker.sense.proc.schedulers import SchedulerProcess
 class Tracked:
     """A running scheduler, its book and its log.
 
-    `met_log`: all of the log before this run is known. `costly`: a package builder runs above it, which starts all over
-    when a job has been ended.
+    `knows_log`: all of the log before this run is known. `costly`: a package builder runs above it, which starts all
+    over when a job has been ended.
     """
 
     book: SchedulerBook
     log: NinjaLog | None = None
-    met_log: bool = False
+    knows_log: bool = False
     costly: bool = False
 
 
@@ -49,7 +49,7 @@ class SchedulerTable:
         """By the container that each is in, if any, and its path there."""
         self._next_sid = max(state.schedulers, default=0) + 1
         self._predecessors = {s.pid: s for s in state.schedulers.values() if s.ended is None}
-        self.met_any = state.step is not None and state.step.schedulers > 0
+        self.found_any = state.step is not None and state.step.schedulers > 0
         """Whether the current command has had a scheduler."""
 
     def __iter__(self) -> Iterator[Tracked]:
@@ -89,7 +89,7 @@ class SchedulerTable:
 
     def begin_command(self) -> None:
         """Another command runs now."""
-        self.met_any = False
+        self.found_any = False
 
     # -- coming and going --------------------------------------------------------------------------------------
 
@@ -107,20 +107,20 @@ class SchedulerTable:
     def _track(self, scheduler: SchedulerProcess, before: state_of.Scheduler | None, started: float) -> Tracked:
         sid = before.sid if before is not None else self._next_sid
         self._next_sid = max(self._next_sid, sid + 1)
-        self.met_any = True
+        self.found_any = True
         counted = before.finished_by_tool if before is not None else None
         tracked = Tracked(SchedulerBook(sid, scheduler, started, self._jobs, counted))
         if scheduler.tool != "make":
             path = log_path(scheduler.directory, scheduler.manifest, scheduler.root)
             key = (scheduler.container or scheduler.root, path.removeprefix(scheduler.root))
-            tracked.met_log = key in self._logs  # an earlier ninja of this build has read the log up to here
+            tracked.knows_log = key in self._logs  # an earlier ninja of this build has read the log up to here
             if key not in self._logs:
                 self._logs[key] = NinjaLog(Path(path), hold=bool(scheduler.root))
             tracked.log = self._logs[key]
             tracked.log.begin_run(started, scheduler.manifest)
             if before is not None and before.log_offset is not None:
                 tracked.log.resume(before.log_offset)
-                tracked.met_log = True
+                tracked.knows_log = True
         self._tracked[scheduler.key] = tracked
         return tracked
 
@@ -184,12 +184,12 @@ class SchedulerTable:
         log, book = tracked.log, tracked.book
         if log is None:
             return []
-        if tracked.met_log:
+        if tracked.knows_log:
             entries, heir = log.read_new(), self._heir(tracked)
             cut = _end_of_run(entries, heir.started, now) if heir is not None else len(entries)
             finished = book.recorded(entries[:cut], just_scanned=just_scanned)
             return [*finished, *heir.recorded(entries[cut:], just_scanned=just_scanned)] if heir else finished
-        tracked.met_log = True
+        tracked.knows_log = True
         first = log.first_read(book.started, now, book.scheduler.manifest)
         return book.recorded(first.this_run, just_scanned=just_scanned)
 

@@ -132,7 +132,7 @@ class Forecast:
         """By scheduler, for each group of its plan the seconds of the longest chain of jobs that waits for it."""
         self.chains_version = 0
         """Increases whenever the results of `chain` may have changed."""
-        self._met: dict[int, float] = {}
+        self._first_seen: dict[int, float] = {}
         """When schedulers without a plan so far were first seen."""
         self._killed: set[int | str] = set()
         """Jobs that were killed in this attempt at the step, by their numbers and outputs: they run again."""
@@ -299,7 +299,7 @@ class Forecast:
         sid = scheduler.sid
         if scheduler.tool != "ninja" or sid in self._plans or sid in self._graphless:
             return False
-        return now - self._met.setdefault(sid, now) < LATE_SECONDS
+        return now - self._first_seen.setdefault(sid, now) < LATE_SECONDS
 
     def _estimate(self, state: BuildState, live: Sequence[Scheduler], now: float) -> ev.Estimated:
         running, others = self._running(state, now)

@@ -95,11 +95,11 @@ class BuildLoop:
         scan, report = self._scan, self._senses.jobs(self._scan, now)
         self.take_exits()
         plans = self._plans()
-        met = self._meet_schedulers(scan, now)
+        new = self._new_schedulers(scan, now)
         # Newborns are held before anything is awaited: a wide ninja starts a hundred while another process answers.
         born = self._receive(_newborns(scan, report), now)
-        events = [*plans, *[await self._started(book, parent) for book, parent in met], *born, *self.births(now)]
-        events += self._not_alone([book for book, _ in met], scan)
+        events = [*plans, *[await self._started(book, parent) for book, parent in new], *born, *self.births(now)]
+        events += self._not_alone([book for book, _ in new], scan)
         events += self._measure(report, now)
         self.take_exits(report.vanished)
         events += self._ends(scan, now)
@@ -133,17 +133,17 @@ class BuildLoop:
         back = {
             away[p.ppid]: away[p.ppid].seen.launchers or ((p.ppid, start),) for p, start in born if p.pid not in away
         }
-        back |= self._met_hosted(hosted)
+        back |= self._newly_hosted(hosted)
         events = self._take_back(back)
         return [*events, *self._governor.step()] if left or back else []
 
-    def _met_hosted(self, born: Iterable[Hosted]) -> dict[ManagedJob, tuple[Key, ...]]:
+    def _newly_hosted(self, born: Iterable[Hosted]) -> dict[ManagedJob, tuple[Key, ...]]:
         """Return jobs for which a cache's server has just begun to compile here, with their launchers."""
         back = {}
         for hosted in born:
             job = self._jobs.by_key(hosted.job)
             if job is not None and job.host and job.lives and not hosted.prepares:
-                self._gate.hosted.meet(job, hosted.key)
+                self._gate.hosted.add(job, hosted.key)
                 back[job] = job.seen.launchers
         return back
 
@@ -209,7 +209,7 @@ class BuildLoop:
     def _last_of_command(self, living: Mapping[int, SchedulerProcess], now: float) -> list[ev.Event]:
         self.take_exits()
         events = self._plans()
-        if not self._schedulers.met_any:
+        if not self._schedulers.found_any:
             events += self._unseen_ninja()
         events += self.read_output(to_the_end=True)
         events += self._lost_between_engines()
@@ -229,7 +229,7 @@ class BuildLoop:
 
     # -- schedulers --------------------------------------------------------------------------------------------
 
-    def _meet_schedulers(self, scan: Scan, now: float) -> list[tuple[SchedulerBook, int | None]]:
+    def _new_schedulers(self, scan: Scan, now: float) -> list[tuple[SchedulerBook, int | None]]:
         """Open the books of all new schedulers; announce those that are not in the journal, with the number of the
         outer one."""
         new: list[tuple[SchedulerBook, int | None]] = []
@@ -248,16 +248,16 @@ class BuildLoop:
         self._governor.set_costly(costly=self._schedulers.costly)
         return new
 
-    def _not_alone(self, met: Collection[SchedulerBook], scan: Scan) -> list[ev.Event]:
+    def _not_alone(self, new: Collection[SchedulerBook], scan: Scan) -> list[ev.Event]:
         """Warn about another user's or shell's ninja in a folder of this build, whichever started first."""
         outsiders, events = self._senses.take_outsiders(), list[ev.Event]()
-        if not (outsiders or met):
+        if not (outsiders or new):
             return []
         for book in self._schedulers.books():
             folder = book.scheduler.directory
             if book.scheduler.tool == "make" or book.scheduler.root:
                 continue
-            other = other_ninja(folder, scan.processes) if book in met else eldest_in(folder, outsiders)
+            other = other_ninja(folder, scan.processes) if book in new else eldest_in(folder, outsiders)
             said = self._others.get(folder)
             if other is None or (said is not None and again(said) is not None):
                 continue

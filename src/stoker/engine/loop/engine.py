@@ -340,7 +340,7 @@ class Engine:
             self._loop.watch_below(self._supervisor.top)
             self._write([ev.Noticed("warning", REPLACED) if self._supervisor.lives else ev.Noticed("error", LOST)], now)
         if self._supervisor.is_stopping() and not self._enough.is_set():
-            self._parts.gate.let_go()
+            self._parts.gate.release_all()
             self._enough.set()
         self._announce_steps(now)
 
@@ -459,7 +459,7 @@ class Engine:
             self._wakeup.wake()
             return
         force = arguments.get("force", False) is True
-        self._parts.gate.let_go()
+        self._parts.gate.release_all()
         self._enough.set()
         try:
             stop_build(self._paths, force)

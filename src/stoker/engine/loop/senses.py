@@ -128,7 +128,7 @@ class Senses:
             argv = self._tracker.command_of(process, scheduler)
             if not argv and now - start_wall(process.start_ticks, now) < UNREADY_SECONDS:
                 self._unready[process.pid] = process
-            use = self._tracker.meet(process, scheduler, argv, now) if argv else None
+            use = self._tracker.newborn(process, scheduler, argv, now) if argv else None
             if use is not None:
                 newborns.append(Newborn(use, process, scheduler))
         return newborns
@@ -142,7 +142,7 @@ class Senses:
         hosted = []
         for process in born:
             if process.ppid in servers:
-                found = self._tracker.meet_hosted(process)
+                found = self._tracker.new_hosted(process)
                 if found is not None:
                     hosted.append(found)
                 elif process.comm == SERVER:  # it has not exec'ed its command yet

@@ -96,12 +96,12 @@ class NinjaLog:
 
     def close(self) -> None:
         """Close the file; the next read opens it again, unless its folder was held, which is closed too."""
-        self._let_go()
+        self._close_file()
         if self._folder is not None:
             os.close(self._folder)
             self._folder, self.path = None, self.name
 
-    def _let_go(self) -> None:
+    def _close_file(self) -> None:
         if self._kept is not None:
             os.close(self._kept)
             self._kept = None
@@ -211,7 +211,7 @@ class NinjaLog:
             return os.fdopen(os.dup(self._kept), "rb") if self._kept is not None else None
         except OSError:
             return None
-        self._let_go()
+        self._close_file()
         self._kept = os.dup(file.fileno())
         return file
 

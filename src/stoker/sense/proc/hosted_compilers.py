@@ -99,7 +99,7 @@ class HostedFinder:
         """The servers that were found by the last search."""
         return self._server_pids
 
-    def meet(self, process: Process) -> Hosted | None:
+    def new_child(self, process: Process) -> Hosted | None:
         """Return what a new child of a server does; None while it has not exec'ed its command, or if it works for
         nobody in this build."""
         return self._hosted((process,))

@@ -145,7 +145,9 @@ class JobTracker:
         argv = read_cmdline(process.pid, self._proc)
         return () if argv == scheduler.argv else argv
 
-    def meet(self, process: Process, scheduler: SchedulerProcess, argv: tuple[str, ...], now: float) -> JobUse | None:
+    def newborn(
+        self, process: Process, scheduler: SchedulerProcess, argv: tuple[str, ...], now: float
+    ) -> JobUse | None:
         """Return a scheduler's child that was born between two scans, at Unix time `now`; None if it is known or not a
         job."""
         key = (process.pid, process.start_ticks)
@@ -201,9 +203,9 @@ class JobTracker:
         """Cache's servers that may run compilers for jobs, as of the last scan."""
         return self._hosted_finder.server_pids
 
-    def meet_hosted(self, process: Process) -> Hosted | None:
+    def new_hosted(self, process: Process) -> Hosted | None:
         """Return a new child of a server; None while it has not exec'ed its command, or if it belongs to no job."""
-        return self._hosted_finder.meet(process)
+        return self._hosted_finder.new_child(process)
 
     def still(self, key: Key) -> Iterable[int]:
         """Return the pids of all processes of a job that were stopped at the last scan; none if one of them was not."""
