@@ -53,6 +53,21 @@ def test_one_that_was_given_back_goes_before_new_ones_and_within_the_level() -> 
     assert [(d.action, d.jid) for d in ruling.decisions] == [("thaw", 0), ("thaw", 1), ("thaw", 2)]
 
 
+def test_one_that_was_given_back_goes_on_where_all_that_run_may_wait_for_what_it_holds() -> None:
+    """icecream's daemon here has one place, which the stopped compiler has; all others stand in the queue for it."""
+    back = [replace(live(n, light(), 0.1, rss=0.01), returned=True) for n in range(2)]
+    idle = tuple(replace(live(8 + n, light()), idle=True) for n in range(5))
+    stuck = view(running=idle, frozen=back, cores=3)
+    for of in (stuck, replace(stuck, guarded=False), replace(stuck, available=stuck.available / 8)):
+        assert [(d.action, d.jid) for d in rule(of, 0.0).decisions] == [("thaw", 0)], (
+            "one of them, as room for one is made"
+        )
+    works = replace(stuck, running=(*idle, live(20, light())))
+    assert rule(works, 0.0).decisions == ()
+    assert rule(replace(stuck, frozen=()), 0.0).decisions == ()
+    assert rule(replace(stuck, paused="hard"), 0.0).decisions[0].action == "freeze"
+
+
 def test_one_that_was_given_back_waits_for_memory() -> None:
     large = curve((0, 0.1), (10, 6.0), (20, 6.0))
     back = replace(live(2, large, 0.1, rss=0.01), returned=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.model.remote import RemoteHost
+from stoker.model.remote import NO_HOST, RemoteHost
 from stoker.sense.proc.jobs import JobProcess, JobUse
 from stoker.sense.remote import icecream
 from stoker.sense.remote.icecream import IcecreamReader
@@ -203,6 +203,40 @@ async def test_two_clients_of_one_name_are_each_one_job_of_the_schedulers(client
         look = await settled(reader, clients, lambda look: look.engine)
         assert len(look.waits) == 1
         assert set(look.waits) < both
+
+    async with Scheduler().run() as scheduler:
+        await with_reader(clients, use, scheduler)
+
+
+async def test_a_client_whose_host_is_gone_has_none_until_it_gets_another_or_compiles_here(clients: Clients) -> None:
+    one = clients.add(21, "src/f1.cpp")
+    gone = HOSTS[HOSTS.index(" near") :]
+
+    async def use(reader: IcecreamReader, scheduler: Scheduler) -> None:
+        await settled(reader, clients, lambda look: look.waits == {one: "far"})
+        scheduler.answer = gone
+        await settled(reader, clients, lambda look: look.waits == {one: NO_HOST})
+        scheduler.answer = HOSTS.replace("   11 COMP sub:near on:far w/src/f1.cpp\n", "")
+        await settled(reader, clients, lambda look: look.engine and look.engine.slots)
+        assert reader.look(clients.uses, time.time()).waits == {one: NO_HOST}, "that it is back does not help this job"
+        clients.set_children(21, "99 ")
+        assert reader.look(clients.uses, time.time()).waits == {}
+        clients.set_children(21, "")
+        scheduler.answer = HOSTS
+        await settled(reader, clients, lambda look: look.waits == {one: "far"})
+
+    async with Scheduler().run() as scheduler:
+        await with_reader(clients, use, scheduler)
+
+
+async def test_one_that_has_just_been_done_has_lost_no_host(clients: Clients) -> None:
+    """The scheduler lists it no longer, and its client has still to end."""
+    one = clients.add(21, "src/f1.cpp")
+
+    async def use(reader: IcecreamReader, scheduler: Scheduler) -> None:
+        await settled(reader, clients, lambda look: look.waits == {one: "far"})
+        scheduler.answer = HOSTS.replace("   11 COMP sub:near on:far w/src/f1.cpp\n", "")
+        await settled(reader, clients, lambda look: look.waits == {})
 
     async with Scheduler().run() as scheduler:
         await with_reader(clients, use, scheduler)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from stoker.decide.policy.admission import AdmissionRound, in_order
-from stoker.decide.policy.elsewhere import within_slots
+from stoker.decide.policy.elsewhere import unblocked, within_slots
 from stoker.decide.policy.emergency import alarm, growing_jobs, passage, patience, stall, stop
 from stoker.decide.policy.situation import Situation, age_order
 from stoker.decide.policy.snapshot import Candidate, Decision, View
@@ -43,6 +43,7 @@ def rule(view: View, now: float) -> Ruling:
     if view.paused == "hard":
         paused = Wait("paused", "everything is frozen until somebody unpauses the build")
         return Ruling((), Waits(frozen=paused, on_deck=paused))
+    view = unblocked(view, level)
     # Then the jobs that must run alone, and whether memory matters at all.
     turn, slots = within_slots(view, whose_turn(view), level), level - len(view.running)
     if not view.guarded:

@@ -14,6 +14,15 @@ from stoker.decide.policy.turn import Turn
 from stoker.decide.policy.waits import Wait
 
 
+def unblocked(view: View, level: int) -> View:
+    """Count one job less as running where all that do are idle, and one that was given back is stopped.
+
+    That one may hold what they wait for: a place that icecream has on this machine, a lock of distcc's.
+    """
+    stuck = any(j.returned for j in view.frozen) and all(j.idle for j in view.running)
+    return replace(view, running=view.running[: level - 1]) if stuck else view
+
+
 def within_slots(view: View, turn: Turn, level: int) -> Turn:
     """Take out of the turn those for which no slot of another machine is free, the last in order.
 

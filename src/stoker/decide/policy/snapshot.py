@@ -29,7 +29,8 @@ class LiveJob:
     `by_person`: a person froze this very job, and a person thaws it; on a running job: a person set it going, so the
     level stops others first. `by_word`: it was frozen by a decision that says so (`Decision.by_word`). `early`: it was
     admitted by a decision that says so, and has not been stopped since. `returned`: another machine had it, and it was
-    stopped as it began here; it waits as a candidate does.
+    stopped as it began here; it waits as a candidate does. `idle`: for some seconds nothing of it has worked here; its
+    launcher waits for a host, or for a place that its engine has here.
     """
 
     jid: int
@@ -49,6 +50,7 @@ class LiveJob:
     early: bool = False
     stale: bool = False
     returned: bool = False
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

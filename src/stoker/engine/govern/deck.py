@@ -5,6 +5,7 @@ Sends no signal; unaware of how jobs are found, and of the journal.
 
 from __future__ import annotations
 
+import time
 from itertools import islice
 from typing import Protocol
 
@@ -18,6 +19,9 @@ SHOWN_JOBS = 64
 
 BEGUN = 4 * 2**20
 """Bytes that a job on deck holds if its compiler had already started when it was stopped; a shell holds far less."""
+
+IDLE_SECONDS = 3.0
+"""For so long a job must have run to count as idle when nothing of it works here: launchers take a moment to begin."""
 
 
 class Chains(Protocol):
@@ -93,6 +97,7 @@ class DeckView:
 
     def live(self, life: Life) -> tuple[LiveJob, ...]:
         """Running or frozen jobs."""
+        now = time.monotonic()
         return tuple(
             LiveJob(
                 job.jid,
@@ -112,6 +117,7 @@ class DeckView:
                 job.early,
                 job.growth.stale,
                 job.moved_by == "fallback",
+                job.only_waits and now - job.since >= IDLE_SECONDS,
             )
             for job in self._jobs.having(life)
         )

@@ -162,6 +162,11 @@ class ManagedJob:
         """The tool that it runs, according to the newest plan."""
         return self.edge[1] if self.edge is not None else self.job.tool
 
+    @property
+    def only_waits(self) -> bool:
+        """Whether its launcher waits for a host, or for a place of its engine, and nothing of it works here."""
+        return bool(self.seen.launchers) and not self.seen.works_here
+
     def stopped_for(self, clock: float) -> float:
         """Return the seconds up to `clock` for which it was held or frozen."""
         return self.idle + (clock - self.since if self.is_stopped else 0.0)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stoker.contract.process import Key
-from stoker.model.remote import RemoteEngine, RemoteHost, RemoteKind
+from stoker.model.remote import NO_HOST, RemoteEngine, RemoteHost, RemoteKind
 from stoker.sense.proc.hosted_compilers import SOURCE_ENDS
 from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.processes import PROC, read_cmdline, read_cwd, read_variables
@@ -55,6 +55,8 @@ class IcecreamReader:
         self._matched: Listing | None = None
         self._note = ""
         self._given: dict[Key, IcecreamJob] = {}
+        self._had: dict[Key, str] = {}
+        """The host that each client had last; NO_HOST once that is gone."""
         self._own: frozenset[str] = frozenset()
         self._hosts: dict[str, RemoteHost] = {}
         """All that were ever listed."""
@@ -70,7 +72,19 @@ class IcecreamReader:
         self._match()
         here = frozenset(key for key, job in self._given.items() if job.host in self._own)
         waits = {key: job.host for key, job in self._given.items() if self._is_elsewhere(job, now)}
-        return RemoteLook(self._engine(), waits, here)
+        engine = self._engine()
+        waits |= self._without_a_host(waits)
+        return RemoteLook(engine, waits, here)
+
+    def _without_a_host(self, elsewhere: Mapping[Key, str]) -> dict[Key, str]:
+        """Which clients had a host that the scheduler no longer lists, and have no other one, nor a compiler here."""
+        had = {key: host for key, host in self._had.items() if key in self._files and key not in self._given}
+        listed = {host.name for host in self._listing.hosts} if self._listing is not None else had.values()
+        for key, host in had.items():
+            had[key] = host if host in listed else NO_HOST
+        without = {key: host for key, host in had.items() if host == NO_HOST and not self._has_child(key)}
+        self._had = {**had, **elsewhere}
+        return without
 
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
         """Which of these another machine compiles, as listed last: they have nobody preprocess any more."""
