@@ -79,7 +79,10 @@ def limits(parser: argparse.ArgumentParser) -> None:
         "-j", "--jobs", type=jobs, metavar="auto|N", help="how many jobs may run (default: auto, by cores and memory)"
     )
     parser.add_argument(
-        "--memory", type=memory, metavar="SIZE", help="what the jobs may hold together, as 12G or 80%% (default: all)"
+        "--memory",
+        type=memory,
+        metavar="SIZE",
+        help="how much memory the jobs may hold together, such as 12G or 80%% (default: all)",
     )
 
 

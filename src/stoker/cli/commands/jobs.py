@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ignore-memory",
         action="store_true",
-        help="with N: start jobs whatever memory they need, until the level is set again",
+        help="with N: start jobs regardless of memory, until the level is set again",
     )
 
 

@@ -32,7 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_rules(parser: argparse.ArgumentParser) -> None:
     """The option `--rules`."""
     parser.add_argument(
-        "--rules", action="append", default=[], type=Path, metavar="FILE", help="rules of your own, before all others"
+        "--rules",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="a file with your own rules, which go before all others",
     )
 
 

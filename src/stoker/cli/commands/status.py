@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="with --prometheus: where to, whole or not at all (a textfile)",
+        help="with --prometheus: output file, replaced atomically (for a textfile collector)",
     )
 
 

@@ -19,8 +19,8 @@ Engine = Literal["", "distcc", "icecc"]
 class Dist:
     """sccache's own distribution."""
 
-    scheduler: str = key("where sccache-dist's scheduler listens, as http://10.0.0.5:10600; empty: nothing", "")
-    token_from: str = key("the variable of your environment that holds its token", "SCCACHE_DIST_TOKEN")
+    scheduler: str = key("the address of sccache-dist's scheduler, such as http://10.0.0.5:10600; empty: none", "")
+    token_from: str = key("the environment variable with its token", "SCCACHE_DIST_TOKEN")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Distcc:
     """distcc: C and C++ alone."""
 
     hosts: tuple[str, ...] = key("as in DISTCC_HOSTS: [build1/16, 'build2/8,lzo', localhost/2]; none: nothing", ())
-    preprocess: Cores | None = key("how many preprocessors distcc lets run here at once, by itself 8")
-    fallback: bool = key("what no host takes is compiled here; no: it fails", default=True)
+    preprocess: Cores | None = key("how many preprocessors distcc runs here at once (distcc's default: 8)")
+    fallback: bool = key("whether to compile here what no host takes; no: it fails", default=True)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -42,8 +42,8 @@ class Distcc:
 class Icecream:
     """icecream: C and C++ alone. Its daemon runs on this machine already."""
 
-    scheduler: str = key("the host of its scheduler, as build1 or build1:8765; empty: nothing", "")
-    environment: str = key("a compiler packed by icecc-create-env; without one the daemon packs it", "")
+    scheduler: str = key("the host of its scheduler, such as build1 or build1:8765; empty: none", "")
+    environment: str = key("a compiler packed by icecc-create-env; otherwise the daemon packs it", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class RemoteCache:
 
     url: str = key("redis://host:6379, rediss://…, http(s)://host/path, s3://bucket/prefix; empty: none", "")
     username: str = key("for redis and http", "")
-    password_from: str = key("the variable of your environment that holds the password", "")
-    token_from: str = key("for http: the variable of your environment that holds a bearer token", "")
+    password_from: str = key("the environment variable with the password", "")
+    token_from: str = key("for http: the environment variable with a bearer token", "")
     region: str = key("for s3", "")
-    endpoint: str = key("for s3 elsewhere than at Amazon's, as minio:9000", "")
-    read_only: bool = key("ccache alone: take from it, put nothing in", default=False)
+    endpoint: str = key("for s3 outside Amazon, such as minio:9000", "")
+    read_only: bool = key("ccache only: read from it, write nothing to it", default=False)
 
 
 def engine_of(distcc: Distcc, icecream: Icecream) -> Engine:

@@ -38,10 +38,10 @@ class When:
 class PackageStep:
     """A wheel of an earlier step, made into one that installs elsewhere by `stoker package`."""
 
-    wheel: str = _key("its path, or a pattern: the newest that matches", "")
+    wheel: str = _key("its path, or a pattern: the newest match", "")
     mode: Literal["pypi", "bundle"] = _key("pypi: require NVIDIA's packages; bundle: copy their libraries", "pypi")
     output: str = _key("the folder of the new wheel", "wheelhouse")
-    plat: str = _key("its platform tag; auto: the lowest that is true", "auto")
+    plat: str = _key("its platform tag; auto: the lowest true one", "auto")
     deflate: Deflation = _key("0 (stored) to 9", 6)
 
     @property
@@ -56,14 +56,14 @@ class ProfileStep:
     """One command of a build."""
 
     name: str = field(metadata={"file": False})
-    command: tuple[str, ...] = _key("words, or one text that is cut into words as a shell would; no shell runs", ())
-    env: Mapping[str, str] = _mapping("environment of this step alone")
-    cwd: str = _key("where it runs, from the folder that is built", ".")
-    level: Level | None = _key("at most so many jobs at once while the level is automatic")
-    when: When = _key("left out of the build unless this holds", When())
-    retries: Retries = _key("how often it is run again when compilers were killed for memory", MAX_RETRIES)
-    scheduler: Scheduler = _key("what is expected to run the jobs; another is reported", "any")
-    package: PackageStep | None = _key("in place of a command: packages a wheel; see packaging.md")
+    command: tuple[str, ...] = _key("a list of words, or one string that is split as a shell would; no shell runs", ())
+    env: Mapping[str, str] = _mapping("environment of this step only")
+    cwd: str = _key("where it runs, relative to the folder that is built", ".")
+    level: Level | None = _key("the most jobs at once while the level is automatic")
+    when: When = _key("conditions; the step is skipped unless all of them hold", When())
+    retries: Retries = _key("how often it runs again when compilers were killed for memory", MAX_RETRIES)
+    scheduler: Scheduler = _key("the expected scheduler; stoker reports another one", "any")
+    package: PackageStep | None = _key("instead of a command: packages a wheel; see packaging.md")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -76,22 +76,22 @@ class BuildContainer:
     """Where the commands of all steps run, each in its own container that is removed when it ends."""
 
     engine: Literal["podman", "docker"] = _key("the program that runs it", "podman")
-    image: str = _key("what it is made from; empty: no container", "")
-    memory: Memory | None = _key("all that it may hold; the jobs are governed by that")
-    tmpfs: tuple[str, ...] = _key("folders in memory, as /tmp:size=32g,exec", ())
-    gpus: str = _key("which GPUs it sees, as all", "")
-    volumes: tuple[str, ...] = _key("further folders, as /data:/data:ro; the one that is built is there", ())
-    user: str = _key("as whom it runs, as 1000:1000", "")
-    env: Mapping[str, str] = _mapping("environment in there, beside that of the profile and its steps")
-    options: tuple[str, ...] = _key("further options of the engine's run, as --network=none", ())
+    image: str = _key("its image; empty: no container", "")
+    memory: Memory | None = _key("its memory limit, which governs the jobs")
+    tmpfs: tuple[str, ...] = _key("folders in memory, such as /tmp:size=32g,exec", ())
+    gpus: str = _key("which GPUs it sees, such as all", "")
+    volumes: tuple[str, ...] = _key("more folders, such as /data:/data:ro; the one that is built is always there", ())
+    user: str = _key("the user it runs as, such as 1000:1000", "")
+    env: Mapping[str, str] = _mapping("environment inside, in addition to that of the profile and its steps")
+    options: tuple[str, ...] = _key("more options for the engine's run, such as --network=none", ())
 
 
 @dataclass(frozen=True, slots=True)
 class Tmp:
     """Where compilers keep temporary files."""
 
-    kind: Literal["none", "tmpfs"] = _key("tmpfs: in memory, which counts as used", "none")
-    size: Size | None = _key("the most that it may hold")
+    kind: Literal["none", "tmpfs"] = _key("tmpfs: in memory, which counts as used memory", "none")
+    size: Size | None = _key("how much it may hold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +99,16 @@ class Checks:
     """Needs of a build. What is left out is not asked for. Sizes are bytes."""
 
     disk: Size | None = _key("free space in the folder that is built")
-    memory: Size | None = _key("memory that the build can have at the least")
-    cores: Cores | None = _key("cores, below which the build is a matter of days")
+    memory: Size | None = _key("the least memory that the build needs")
+    cores: Cores | None = _key("number of cores, below which the build takes days")
     commands: tuple[str, ...] = _key("commands that must be on PATH", ())
     headers: tuple[str, ...] = _key("C headers that the compiler must find", ())
-    files: tuple[str, ...] = _key("files that must be in the folder that is built", ())
+    files: tuple[str, ...] = _key("files that must exist in the folder that is built", ())
     python: tuple[str, ...] = _key("modules that ${python} must be able to import", ())
-    submodules: bool = _key("git submodules must have been fetched", default=False)
-    cuda: Dotted | None = _key("the oldest CUDA toolkit that will do")
-    cmake: Dotted | None = _key("the oldest CMake that will do")
-    gpu_or: tuple[str, ...] = _key("variables of the environment, one of which must be set where there is no GPU", ())
+    submodules: bool = _key("whether git submodules must have been fetched", default=False)
+    cuda: Dotted | None = _key("the oldest suitable CUDA toolkit")
+    cmake: Dotted | None = _key("the oldest suitable CMake")
+    gpu_or: tuple[str, ...] = _key("environment variables, one of which must be set on a machine without a GPU", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,33 +122,31 @@ class Profile:
     path: Path = field(metadata={"file": False})
     chosen: frozenset[str] = field(default=frozenset(), metadata={"file": False})
     description: str = _key("one line for `stoker profiles list`", "")
-    extends: str = _key("a profile whose keys count where this one has none", "")
+    extends: str = _key("a profile that supplies the keys missing here", "")
     variables: Mapping[str, str] = _mapping("names and defaults; --set NAME=VALUE")
     env: Mapping[str, str] = _mapping("environment of all steps; an empty value sets nothing")
-    level: Level | None = _key("at most so many jobs at once while the level is automatic")
-    memory: Memory | None = _key("what the jobs may hold together, unless --memory says else")
-    heavy: tuple[str, ...] = _key("targets that need much memory: ${heavy} in a command", ())
-    cache: Cache = _key("compiler cache; auto: the one on PATH", "none")
-    cache_size: Size | None = _key("how much it may hold where nobody has chosen a size for it")
+    level: Level | None = _key("the most jobs at once while the level is automatic")
+    memory: Memory | None = _key("how much memory the jobs may hold together, unless --memory is given")
+    heavy: tuple[str, ...] = _key("targets that need much memory, for ${heavy} in a command", ())
+    cache: Cache = _key("compiler cache; auto: the first one on PATH", "none")
+    cache_size: Size | None = _key("how much the cache may hold, unless a size is already set")
     compilers: Compilers = _key(
         "how the build learns of cache and engine: cmake by CMAKE_*_COMPILER_LAUNCHER, environment by CC and CXX; "
         "auto: environment where the folder has a setup.py or Makefile, and no CMakeLists.txt",
         "auto",
     )
-    remote_cache: RemoteCache = _key("a cache that several machines share; see fleet.md", RemoteCache())
-    dist: Dist = _key("sccache's scheduler, which has other machines compile; see fleet.md", Dist())
-    distcc: Distcc = _key("machines that compile by distcc; see fleet.md", Distcc())
-    icecream: Icecream = _key("machines that compile by icecream; see fleet.md", Icecream())
-    device_time: bool = _key(
-        "nvcc (from CUDA 13 on) writes beside each object how long it took for what", default=False
-    )
+    remote_cache: RemoteCache = _key("a cache shared by several machines; see fleet.md", RemoteCache())
+    dist: Dist = _key("sccache-dist's scheduler, which distributes compilations; see fleet.md", Dist())
+    distcc: Distcc = _key("machines that compile through distcc; see fleet.md", Distcc())
+    icecream: Icecream = _key("machines that compile through icecream; see fleet.md", Icecream())
+    device_time: bool = _key("nvcc (CUDA 13 or newer) writes a time trace next to each object", default=False)
     tmp: Tmp = _key("where compilers keep temporary files", Tmp())
     container: BuildContainer = _key("where all commands run; see containers.md", BuildContainer())
-    steps: tuple[ProfileStep, ...] = _key("commands in their order, by name", ())
-    priors: tuple[Prior, ...] = _key("classes of jobs, before all others; see prediction.md", ())
-    verify: tuple[str, ...] = _key("patterns of paths that are verified after a good build", ())
+    steps: tuple[ProfileStep, ...] = _key("commands by name, in order", ())
+    priors: tuple[Prior, ...] = _key("job classes that go before all others; see prediction.md", ())
+    verify: tuple[str, ...] = _key("path patterns that are verified after a successful build", ())
     arch_list: str = _key(
-        "the variable of the environment that says for which GPUs; what is verified must hold them",
+        "the environment variable with the GPU architectures, which verified files must contain",
         "TORCH_CUDA_ARCH_LIST",
     )
     checks: Checks = _key("what the build needs", Checks())
