@@ -225,7 +225,7 @@ async def test_a_key_acts_on_no_job_in_the_place_of_the_picked_one_that_has_ende
         assert source.commands == [("job", {"jid": 3, "act": "thaw"})]
 
 
-async def test_who_runs_alone_is_undone_without_a_pick_and_nothing_else_is() -> None:
+async def test_who_runs_alone_is_undone_whatever_is_picked() -> None:
     source = FakeSource(builds.alone().state)
     async with shown(source) as (app, pilot):
         assert "O undoes it" in text_of(app)
@@ -234,11 +234,16 @@ async def test_who_runs_alone_is_undone_without_a_pick_and_nothing_else_is() -> 
         await settle(pilot)
         assert source.commands == [("job", {"jid": 2, "act": "together"})]
     source = FakeSource(builds.alone().state)
-    async with shown(source, "down") as (app, pilot):
-        assert "O on it undoes it" in text_of(app)
-        await pilot.press("down")
-        await settle(pilot)
+    async with shown(source, "down", size=(120, 40)) as (app, pilot):
         assert "; O undoes it" in text_of(app)
+        assert "O let others run" in text_of(app)
+        await pilot.press("O")
+        await settle(pilot)
+        assert source.commands == [("job", {"jid": 2, "act": "together"})]
+        assert "no longer alone; O again runs the picked job alone" in text_of(app)
+        await pilot.press("O")
+        await settle(pilot)
+        assert source.commands[1:] == [("job", {"jid": 1, "act": "alone"})]
 
 
 async def test_a_job_shows_its_whole_output_path_and_pid() -> None:

@@ -68,7 +68,7 @@ def test_a_pause_says_what_it_does_to_how_many_and_how_it_ends(paused: ev.Paused
 
     def shown(width: int, *, read_only: bool = False) -> str:
         m = at(state, read_only=read_only)
-        return "\n".join(map(text_of, dashboard_page.banner(m, width, 24, UNICODE, JobView())))
+        return "\n".join(map(text_of, dashboard_page.banner(m, width, 24, UNICODE)))
 
     assert words in shown(80)
     assert words.rpartition(";")[0] in shown(80, read_only=True)
@@ -79,7 +79,7 @@ def test_a_pause_says_what_it_does_to_how_many_and_how_it_ends(paused: ev.Paused
 def test_nothing_that_runs_cannot_be_frozen() -> None:
     state = builds.governed(0, 3, level=ev.LevelSet("auto", 16, "hard")).state
     state = replace(state, jobs={jid: job for jid, job in state.jobs.items() if job.state == "on_deck"})
-    page = dashboard_page.banner(at(state), 80, 24, UNICODE, JobView())
+    page = dashboard_page.banner(at(state), 80, 24, UNICODE)
     assert text_of(page[0]).startswith("! frozen: nothing runs and nothing starts; P lets it go on")
 
 

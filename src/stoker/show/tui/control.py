@@ -22,12 +22,18 @@ from stoker.model.update import CommandRefused, Update
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.command_queue import CommandQueue
 from stoker.show.tui.input.palette import Commands, PaletteCommand
+from stoker.show.tui.pages.job_list import soloist
+from stoker.show.tui.pages.lines import elide_path
+from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.questions import Answer, KillBox, ResumeBox, StopBox
 from stoker.show.tui.terminal.driver import driver_class, repaint
 from stoker.show.tui.terminal.theming import Palette, textual_theme
 from stoker.show.update_source import GoOn, UpdateSource
+
+MESSAGE_NAME = 24
+"""Cells of a job's name in a message that names a key, too."""
 
 
 class ControlApp(App[int], inherit_bindings=False):
@@ -223,7 +229,7 @@ class ControlApp(App[int], inherit_bindings=False):
         """What an action would do to this job, in a word."""
         if action.id == "job.freeze" and not self._runs(job):
             return "start" if job.state == "on_deck" else "thaw"
-        if action.id == "job.alone" and self._is_alone(job):
+        if action.id == "job.alone" and (self.wanted_alone is not None or self._is_alone(job)):
             return "let others run"
         return action.footer
 
@@ -232,7 +238,7 @@ class ControlApp(App[int], inherit_bindings=False):
         if action == "job.freeze":
             self.queue.act(job.jid, "freeze" if self._runs(job) else "thaw")
         elif action == "job.alone":
-            self.queue.act(job.jid, "together" if self._is_alone(job) else "alone")
+            self._change_alone(job)
         elif action == "job.kill":
             self.ask_to_kill(job)
 
@@ -243,6 +249,26 @@ class ControlApp(App[int], inherit_bindings=False):
     def _is_alone(self, job: Job) -> bool:
         """Whether a job is to run alone, as far as the person's last request goes."""
         return {"alone": True, "together": False}.get(self.queue.pending.acts.get(job.jid, ""), job.alone)
+
+    @property
+    def wanted_alone(self) -> Job | None:
+        """The job that a person wants to run alone, as far as the last request goes."""
+        state, acts = self.newest.state, self.queue.pending.acts
+        asked = next((jid for jid, act in acts.items() if act == "alone" and jid in state.jobs), None)
+        if asked is not None:
+            return state.jobs[asked]
+        job = soloist(state)
+        return job if job is not None and job.alone_by and acts.get(job.jid) != "together" else None
+
+    def _change_alone(self, job: Job) -> None:
+        """Run a job alone; where that is wanted of any job already, take it back: two cannot be alone."""
+        wanted = self.wanted_alone
+        if wanted is not None and wanted.jid != job.jid:
+            self.queue.act(wanted.jid, "together")
+            name = elide_path(plain_name(wanted.output) or f"pid {wanted.pid}", MESSAGE_NAME)
+            self.inform(f"{name}: no longer alone; {self._key('job.alone')} again runs the picked job alone")
+        else:
+            self.queue.act(job.jid, "together" if self._is_alone(job) else "alone")
 
     def ask_to_kill(self, job: Job) -> None:
         """Ask whether to kill a job, which may end while the question stands."""

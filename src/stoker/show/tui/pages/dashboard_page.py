@@ -63,7 +63,7 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, view: JobView, tail
     rows = meters.meter_rows(m.state, height)
     lines += [BLANK] * (roomy and not (meters.explained(m.state, rows) and height < 30))
     lines += meters.meters(m, width, g, rows)
-    lines += banner(m, width, height, g, view)
+    lines += banner(m, width, height, g)
     drawn = _chart(m, width, height - len(lines), g) if roomy else []
     lines += drawn or [BLANK] * roomy
     rest = max(0, height - len(lines))
@@ -117,7 +117,7 @@ def decision_rows(state: BuildState, height: int) -> int:
     return min(share, max(2, count)) if count else 0
 
 
-def banner(m: Moment, width: int, height: int, g: Glyphs, view: JobView) -> list[Line]:
+def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     """What must not be missed, and what it means for the build: one line each."""
     state = m.state
     texts = []
@@ -132,7 +132,7 @@ def banner(m: Moment, width: int, height: int, g: Glyphs, view: JobView) -> list
         texts.append((g.warn, _frozen_text(m), "warn"))
     if not (state.level.guarded or state.over or meters.explained(state, meters.meter_rows(state, height))):
         texts.append((g.warn, meters.UNGUARDED, "warn"))
-    if alone := _alone_text(m, width - 2, g, view):
+    if alone := _alone_text(m, width - 2, g):
         texts.append((g.warn, alone, "warn"))
     if killed := killed_text.outlook_text(state):
         texts.append((g.killed, killed, "killed"))
@@ -163,7 +163,7 @@ def _may_unpause(m: Moment) -> bool:
     return not m.read_only and m.link != "replay"
 
 
-def _alone_text(m: Moment, width: int, g: Glyphs, view: JobView) -> str:
+def _alone_text(m: Moment, width: int, g: Glyphs) -> str:
     """Which job runs alone, who said so, and how the others may go on."""
     job = soloist(m.state)
     if job is None:
@@ -171,8 +171,7 @@ def _alone_text(m: Moment, width: int, g: Glyphs, view: JobView) -> str:
     others = len(m.state.jobs) - 1
     runs = "is to run alone" if job.state == "on_deck" else "runs alone"
     wait = f"{others} wait{'s' if others == 1 else ''}" if others else "nothing waits"
-    on_it = "" if view.cursor in (None, job.jid) and not view.ended else " on it"
-    undo = f"; {m.key('job.alone')}{on_it} undoes it" if job.alone_by and not m.read_only else ""
+    undo = f"; {m.key('job.alone')} undoes it" if job.alone_by and not m.read_only else ""
     who = f" ({clean(job.alone_by, 20)})" if job.alone_by else ", since it was killed beside others"
     rest = f" {runs}{who}; {wait}{undo}"
     room = max(LEAST_ALONE_NAME, min(ALONE_NAME, width - cell_len(rest)))

@@ -24,7 +24,7 @@ from stoker.show.tui.pages import (
     verification_page,
 )
 from stoker.show.tui.pages.chart import AXIS_WIDTH
-from stoker.show.tui.pages.job_list import ORDERS, JobView, Order, listed, moved, soloist
+from stoker.show.tui.pages.job_list import ORDERS, JobView, Order, listed, moved
 from stoker.show.tui.pages.lines import Line, elide_path, from_spans
 from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.screens.job_box import JobBox
@@ -173,11 +173,8 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     @property
     def _alone_without_cursor(self) -> Job | None:
-        """The job that a person has asked to run alone, while none is picked and nothing else was asked of it since."""
-        job = soloist(self.moment.state)
-        if job is None or not job.alone_by or self.cursor is not None or self._ended:
-            return None
-        return None if self.moment.pending.acts.get(job.jid) == "together" else job
+        """The job that a person wants to run alone, while none is picked."""
+        return self.viewer.wanted_alone if self.cursor is None else None
 
     def action_level_type(self, begun: str = "") -> None:
         """Ask for a level."""

@@ -61,6 +61,10 @@ class Viewer(Protocol):
     def job_label(self, action: KeyAction, job: Job) -> str:
         """Say in a word what an action would do to this job."""
 
+    @property
+    def wanted_alone(self) -> Job | None:
+        """The job that a person wants to run alone."""
+
     def act_on(self, job: Job, action: str) -> None:
         """Carry out an action on a job, or ask first."""
 
