@@ -150,3 +150,19 @@ def test_an_error_that_make_is_told_to_ignore_ends_nothing(stoker: Stoker, tmp_p
     build = stoker.detach("make", "-j", "-C", str(tmp_path), cwd=tmp_path, jobs=2)
     assert stoker.ended(build)["state"] == "done"
     assert made(tmp_path) == MANY
+
+
+def test_the_jobs_dropped_after_a_failure_do_not_hide_it(stoker: Stoker, tmp_path: Path) -> None:
+    """Ninja calls each of them failed; only the log keeps that."""
+    folder = write_ninja(tmp_path / "p", sleepers(("first", "sleep 1; echo error: the real one; false")))
+    result = stoker.run("run", "--plain", "-j2", "--", "ninja", "-C", str(folder), "-j12", cwd=tmp_path)
+    build = stoker.status()["id"]
+    raw = (stoker.folder(build) / "output.log").read_bytes()
+    assert raw.count(b"FAILED: ") > 2
+    printed = stoker.run("log", build).stdout
+    for shown in (result.stdout, printed):
+        assert shown.count(b"FAILED: ") == 1
+        after = shown.decode().partition("error: the real one")[2]
+        assert "jobs that had not started were discarded after the failure" in after
+        assert after.rstrip().endswith("ninja: build stopped: subcommand failed.")
+    assert stoker.run("log", "--raw", build).stdout == raw

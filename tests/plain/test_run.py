@@ -6,17 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
 import pytest
 
-from stoker.model.state import BuildState
+from stoker.model.state import BuildState, Failure
 from stoker.model.update import Update
 from stoker.show.json import run_json
 from stoker.show.plain import run_plain
 
-from .fakes import FileLog, ListSource, done, state
+from .fakes import START, FileLog, ListSource, done, state
 
 
 def append(path: Path, data: bytes) -> None:
@@ -225,3 +226,25 @@ def test_the_interpreter_ends_quietly_when_the_reader_is_gone(tmp_path: Path) ->
     assert client.returncode == 7
     assert "Error" not in narration
     assert narration.splitlines()[-1].startswith("stoker: done")
+
+
+async def test_what_ninja_says_of_dropped_jobs_is_one_line_though_the_state_follows_the_output(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    real = b"[1/9] CXX a.o\nFAILED: a.o\ng++ a.cpp\na.cpp:1: error: no\n"
+    dropped = b"".join(b"[1/9] CXX %d.o\nFAILED: [code=137] %d.o \ng++ %d.cpp\n" % (n, n, n) for n in range(3))
+    failed = state(0, 9, failures=(Failure(START, "a.o", "g++ a.cpp", 1, (), 0, 50),))
+    scheduler = replace(failed.schedulers[1], dropped=3)
+    ended = replace(failed, schedulers={1: scheduler}, phase="failed", outcome="failed", exit_code=1, ended=START + 9)
+    source = ListSource(
+        FileLog(path),
+        [
+            (lambda: append(path, real + dropped), live(failed)),
+            (lambda: append(path, b"ninja: build stopped: subcommand failed.\n"), Update(ended, "ended")),
+        ],
+    )
+    out = io.StringIO()
+    await run_plain(source, out, io.StringIO(), colour=False)
+    *before, told, stopped = out.getvalue().splitlines()
+    assert "\n".join(before) + "\n" == real.decode()
+    assert "3 jobs that had not started were discarded after the failure" in told
+    assert stopped == "ninja: build stopped: subcommand failed."

@@ -67,6 +67,14 @@ def mark_text(state: BuildState, output: str) -> str:
     return f"{how}; the build tool calls that a failure"
 
 
+def dropped_text(count: int) -> str:
+    """What is shown in place of all that a build tool prints of jobs that were dropped before they began."""
+    jobs, each = (
+        ("1 job that had not started was", "it") if count == 1 else (f"{count} jobs that had not started were", "each")
+    )
+    return f"{jobs} discarded after the failure; the build tool reports {each} as FAILED"
+
+
 def cost_lines(state: BuildState) -> list[str]:
     """What kills have cost in the whole build, a line for each kind: `3 stopped to free memory, 4:10 of work lost`."""
     lines = []

@@ -11,8 +11,10 @@ import re
 import shlex
 import sys
 import time
+from collections import deque
 from typing import NamedTuple, TextIO
 
+from stoker.diagnose.dropped_blocks import BlockFilter, find_failed, has_dropped, names_dropped
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
@@ -46,6 +48,9 @@ CHUNK = 256 * 1024
 POLL, QUIET_POLL = 0.2, 0.8
 """Bytes of output read at once; seconds between two reads while there is none, at first and later."""
 
+SETTLED = 3.0
+"""Seconds after which a failure in the output is shown: by then the state says whether that job was dropped."""
+
 _STEP = 10
 """Percent between two progress lines that come before their time."""
 
@@ -71,9 +76,11 @@ async def run_plain(
     renderer = PlainRenderer(colour=colour)
     out, err, aside = Sink(stdout), Sink(stderr), Sink(sys.__stderr__ or stderr)
     over = asyncio.Event()
-    copier = asyncio.create_task(_copy(source.log, out, err, over, offset, colour=colour)) if show_output else None
+    output = OutputText(source.log, offset, colour=colour)
+    copier = asyncio.create_task(_copy(output, out, err, over)) if show_output else None
     try:
         async for update in source.updates():
+            output.state = update.state
             if update.link == "ended" or update.state.over:
                 over.set()
                 if copier is not None:
@@ -91,18 +98,16 @@ async def run_plain(
         await aside.send(attention.end() if attention is not None else "")
 
 
-async def _copy(log: OutputLog, out: Sink, err: Sink, over: asyncio.Event, offset: int, *, colour: bool) -> None:
+async def _copy(output: OutputText, out: Sink, err: Sink, over: asyncio.Event) -> None:
     """Copy the log to stdout, sanitised, until it is over and read to its end as of then."""
-    splitter = LineSplitter(MAX_LINE)
     end: int | None = None
     pause = POLL
     while not out.broken:
         if over.is_set() and end is None:
-            end = log.size()
-        data = log.read(offset, CHUNK if end is None else min(CHUNK, end - offset))
-        offset += len(data)
-        await out.write(_output_lines(splitter, data, colour=colour))
-        if data:
+            end = output.size()
+        before = output.offset
+        await out.write(output.lines(end))
+        if output.offset > before:
             pause = POLL
             continue
         if end is not None:
@@ -110,9 +115,66 @@ async def _copy(log: OutputLog, out: Sink, err: Sink, over: asyncio.Event, offse
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(over.wait(), pause)
         pause = min(2 * pause, QUIET_POLL)
-    await out.write([_output_line(line, colour=colour) for line in splitter.finish()])
+    await out.write(output.finish())
     if out.error is not None and not isinstance(out.error, BrokenPipeError):
         await err.write([f"stoker: stdout takes no more output: {out.error.strerror}; the log has all of it"])
+
+
+class OutputText:
+    """The log as harmless lines, read portion by portion from `offset` on. Says in one line what the build tool prints
+    of jobs that were dropped; `state` is what is known so far of which were."""
+
+    def __init__(self, log: OutputLog, offset: int, *, colour: bool) -> None:
+        self.offset = offset
+        self.state = BuildState()
+        self._log = log
+        self._colour = colour
+        self._splitter = LineSplitter(MAX_LINE)
+        self._blocks = BlockFilter()
+        self._sizes: deque[tuple[float, int]] = deque()
+        self._settled = offset
+
+    def size(self) -> int:
+        """Bytes written to the log so far."""
+        return self._log.size()
+
+    def lines(self, end: int | None) -> list[str]:
+        """The lines of the next portion. `end` is where the log ends; None if the build still writes."""
+        data = self._log.read(self.offset, CHUNK if end is None else min(CHUNK, end - self.offset))
+        if end is None:
+            data = self._certain(data)
+        self.offset += len(data)
+        if not has_dropped(self.state):
+            return _output_lines(self._splitter, data, colour=self._colour)
+        is_dropped = names_dropped(self.state)
+        lines = self._splitter.feed(data)
+        return [self._line(piece) for line in lines for piece in self._blocks.feed(line, is_dropped)]
+
+    def finish(self) -> list[str]:
+        """The last lines, when nothing more is read."""
+        is_dropped = names_dropped(self.state)
+        last = [piece for line in self._splitter.finish() for piece in self._blocks.feed(line, is_dropped)]
+        return [self._line(piece) for piece in (*last, *self._blocks.finish())]
+
+    def _line(self, piece: bytes | int) -> str:
+        if isinstance(piece, bytes):
+            return _output_line(piece, colour=self._colour)
+        return sgr([Span(f"stoker: {killed_text.dropped_text(piece)}", _DIM)], colour=self._colour)
+
+    def _certain(self, data: bytes) -> bytes:
+        """`data` up to the first line on a failed job of which it is too early to know whether it was dropped.
+
+        The state follows the output by up to a second.
+        """
+        now = time.monotonic()
+        self._sizes.append((now, self.size()))
+        while self._sizes and now - self._sizes[0][0] >= SETTLED:
+            self._settled = max(self._settled, self._sizes.popleft()[1])
+        known = self._settled
+        if has_dropped(self.state):
+            known = max(known, self.state.output.read)
+        failed = find_failed(data, max(0, known - self.offset))
+        return data if failed < 0 else data[:failed]
 
 
 def _output_lines(splitter: LineSplitter, data: bytes, *, colour: bool) -> list[str]:

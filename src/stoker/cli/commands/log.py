@@ -6,14 +6,17 @@ import argparse
 import io
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from stoker.cli import arguments, streams
 from stoker.cli.screen import in_colour
 from stoker.cli.which_build import find
-from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
+from stoker.diagnose.dropped_blocks import has_dropped, names_dropped, without_blocks
 from stoker.diagnose.killed_lines import killed_output
+from stoker.model.state import BuildState
 from stoker.model.text import Ink, Span, sgr, spans
 from stoker.record.builds import final_state, is_live
 from stoker.show import killed_text
@@ -25,12 +28,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker log`."""
     arguments.build_id(parser)
     parser.add_argument("-f", "--follow", action="store_true", help="follow it until the build ends")
+    parser.add_argument("--raw", action="store_true", help="every byte as the build wrote it, also on a terminal")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the output: every byte into a pipe or file, only harmless text and colour onto a terminal."""
+    """Print the output: into a pipe or file as it is, onto a terminal only harmless text and colour.
+
+    One line replaces what the build tool prints of jobs that were dropped before they began, as far as that is known;
+    `--raw` gives every byte.
+    """
     paths = find(args.id)
-    terminal = sys.stdout.isatty()
     try:
         file = open_regular(paths.output)
     except FileNotFoundError:
@@ -38,10 +45,10 @@ def run(args: argparse.Namespace) -> int:
     with file:
         while True:
             over = not args.follow or not is_live(paths)
-            if terminal:
-                _show(file, paths)
-            else:
+            if args.raw:
                 _copy(file)
+            else:
+                _show(file, final_state(paths), terminal=sys.stdout.isatty())
             if over:
                 return 0
             time.sleep(POLL_SECONDS)
@@ -53,15 +60,46 @@ def _copy(file: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-def _show(file: Any, paths: BuildPaths) -> None:
-    """Harmless lines; those that call a job failed which was killed say so."""
-    state, colour = final_state(paths), in_colour()
+def _show(file: Any, state: BuildState, *, terminal: bool) -> None:
+    """What the file has left."""
+    if not terminal and not has_dropped(state):
+        _copy(file)
+        return
     begin = state.step.log_start if state.step is not None else 0
-    now, before = killed_output(state), killed_output(state, earlier=True)
-    position = file.seek(0, io.SEEK_CUR)
-    while line := file.readline(1 << 16):
-        position += len(line)
-        output = (now if position > begin else before)(line)
-        mark = (Span(f"[{killed_text.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()
-        print(sgr((*mark, *spans(line.rstrip(b"\n"))), colour=colour))
+    before, now = _lines(file, begin), without_blocks(_lines(file, None), names_dropped(state))
+    if terminal:
+        _on_terminal(before, state, earlier=True)
+        _on_terminal(now, state, earlier=False)
+    else:
+        _into_pipe(chain(before, now))
     sys.stdout.flush()
+
+
+def _on_terminal(pieces: Iterable[bytes | int], state: BuildState, *, earlier: bool) -> None:
+    """Harmless lines; those that call a job failed which was killed say so."""
+    output_of, colour = killed_output(state, earlier=earlier), in_colour()
+    for piece in pieces:
+        if isinstance(piece, int):
+            print(sgr((Span(_dropped(piece), Ink(dim=True)),), colour=colour))
+            continue
+        output = output_of(piece)
+        mark = (Span(f"[{killed_text.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()
+        print(sgr((*mark, *spans(piece.rstrip(b"\n"))), colour=colour))
+
+
+def _into_pipe(pieces: Iterable[bytes | int]) -> None:
+    """Lines as they are."""
+    for piece in pieces:
+        streams.write_bytes(piece if isinstance(piece, bytes) else f"{_dropped(piece)}\n".encode())
+
+
+def _dropped(count: int) -> str:
+    return f"stoker: {killed_text.dropped_text(count)}"
+
+
+def _lines(file: Any, end: int | None) -> Iterator[bytes]:
+    """The lines from here on, up to the one that reaches byte `end`; long ones in pieces."""
+    position = file.seek(0, io.SEEK_CUR)
+    while (end is None or position < end) and (line := file.readline(1 << 16)):
+        position += len(line)
+        yield line

@@ -11,8 +11,10 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from stoker.model.state import Job
+from stoker.diagnose.dropped_blocks import has_dropped, names_dropped, without_blocks
+from stoker.model.state import BuildState, Job
 from stoker.model.text import spans
+from stoker.show import killed_text
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import (
@@ -25,7 +27,7 @@ from stoker.show.tui.pages import (
 )
 from stoker.show.tui.pages.chart import AXIS_WIDTH
 from stoker.show.tui.pages.job_list import ORDERS, JobView, Order, listed, moved
-from stoker.show.tui.pages.lines import Line, elide_path, from_spans
+from stoker.show.tui.pages.lines import Line, Part, elide_path, from_spans
 from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.screens.job_box import JobBox
 from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys
@@ -34,6 +36,9 @@ from stoker.show.tui.screens.questions import LevelBox
 from stoker.show.tui.text_log import TextLog
 
 TAIL_COLUMNS = 500
+
+BLOCKS = 256 * 1024
+"""Bytes at the end of the output in which blocks on dropped jobs are looked for: some hundred of them."""
 
 MESSAGE_NAME = 30
 """Cells of a job's name in a message, which is one line of a narrow screen."""
@@ -58,7 +63,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self.order: Order = ORDERS[0]
         self._row = 0
         self._tail: list[Line] = []
-        self._tail_size = -1
+        self._tail_of = (-1, 0, 0)
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The dashboard, and the output's end while no job runs."""
@@ -98,10 +103,11 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def _output_tail(self, rows: int) -> list[Line]:
         log = TextLog(self.viewer.source.log)
-        size = log.size()
-        if size != self._tail_size:
-            self._tail_size = size
-            self._tail = [from_spans(spans(line.raw, TAIL_COLUMNS)) for line in log.lines(log.tail(rows), rows)]
+        state = self.moment.state
+        size, dropped = log.size(), sum(scheduler.dropped for scheduler in state.schedulers.values())
+        if (size, dropped, rows) != self._tail_of:
+            self._tail_of = (size, dropped, rows)
+            self._tail = _output_lines(log, rows, state)
         return self._tail
 
     def action_move(self, by: int) -> None:
@@ -291,3 +297,18 @@ class EndScreen(PageScreen):
             verdict = failure_page.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)")
             return [verdict, *failure_page.line_of_cause(state.diagnosis, width)]
         return []
+
+
+def _output_lines(log: TextLog, rows: int, state: BuildState) -> list[Line]:
+    """The last lines of the output; one line replaces what it says of jobs that were dropped before they began."""
+    if rows <= 0 or not has_dropped(state):
+        return [from_spans(spans(line.raw, TAIL_COLUMNS)) for line in log.lines(log.tail(rows), rows)]
+    start = log.start_of(max(0, log.size() - BLOCKS))
+    raw = (line.raw for line in log.lines(start, BLOCKS))
+    pieces = list(without_blocks(raw, names_dropped(state)))[-rows:]
+    return [
+        (Part(killed_text.dropped_text(piece), "text_dim"),)
+        if isinstance(piece, int)
+        else from_spans(spans(piece, TAIL_COLUMNS))
+        for piece in pieces
+    ]

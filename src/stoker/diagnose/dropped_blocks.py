@@ -1,0 +1,101 @@
+"""Finds what ninja and make print of jobs that were dropped before they began: none of it says why the build failed.
+
+Of each such job ninja prints its status line (`[39/69] Building b.o`), `FAILED: b.o`, and the command; make one line.
+Unaware of screens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from stoker.diagnose.killed_lines import killed_output
+from stoker.model.killed import last_death_of
+from stoker.model.state import BuildState
+
+IsDropped = Callable[[bytes], bool]
+"""Whether a line calls a job failed that was dropped."""
+
+_STATUS = re.compile(rb"(?:\x1b\[[0-9;]{0,20}[mK])*\[\d{1,7}/\d{1,7}\] ")
+_WORDS = (b"FAILED: ", b"*** [")
+_HEAD = 8192
+"""Bytes looked at of a line."""
+
+
+def has_dropped(state: BuildState) -> bool:
+    """Whether any job was dropped, so that its output may hold such blocks."""
+    return any(scheduler.dropped for scheduler in state.schedulers.values())
+
+
+def names_dropped(state: BuildState) -> IsDropped:
+    """Return a test for lines that call a job failed which was dropped in this build's last attempt."""
+    if not has_dropped(state):
+        return lambda _: False
+    output_of = killed_output(state)
+
+    def is_dropped(line: bytes) -> bool:
+        if find_failed(line) < 0:
+            return False
+        output = output_of(line[:_HEAD])
+        return bool(output) and last_death_of(state, output) is None
+
+    return is_dropped
+
+
+def find_failed(text: bytes, start: int = 0) -> int:
+    """Where the first line begins, from `start` on, that may be a scheduler's on a failed job; -1 if there is none.
+
+    That includes the status line that ninja prints before it.
+    """
+    found = min((at for word in _WORDS if (at := text.find(word, start)) >= 0), default=-1)
+    if found < 0:
+        return -1
+    line = text.rfind(b"\n", 0, found) + 1
+    before = text.rfind(b"\n", 0, max(0, line - 1)) + 1
+    return before if _STATUS.match(text, before) else line
+
+
+class BlockFilter:
+    """Takes lines in order and returns them without the blocks; in place of a run of blocks it returns their number.
+
+    Holds back a status line until the line after it is known.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._status: bytes | None = None
+        self._expects_command = False
+
+    def feed(self, line: bytes, is_dropped: IsDropped) -> Iterator[bytes | int]:
+        """What can be shown now that this line has come."""
+        expects_command, self._expects_command = self._expects_command, False
+        if is_dropped(line):
+            self._count += 1
+            self._status = None
+            self._expects_command = b"FAILED: " in line
+            return
+        is_status = _STATUS.match(line) is not None
+        if expects_command and not is_status:
+            return
+        if self._status is not None or not is_status:
+            yield from self.finish()
+        if is_status:
+            self._status = line
+        else:
+            yield line
+
+    def finish(self) -> Iterator[bytes | int]:
+        """What is left if the output ends here."""
+        if self._count:
+            yield self._count
+        if self._status is not None:
+            yield self._status
+        self._count, self._status = 0, None
+
+
+def without_blocks(lines: Iterable[bytes], is_dropped: IsDropped) -> Iterator[bytes | int]:
+    """The lines of a whole text without the blocks, and in place of a run of blocks their number."""
+    blocks = BlockFilter()
+    for line in lines:
+        yield from blocks.feed(line, is_dropped)
+    yield from blocks.finish()
