@@ -99,6 +99,12 @@ log undefined-symbol-app 'echo "int compute() { return 1; }" | gcc -xc -shared -
 log glibc 'echo "int compute() { return 1; }" >c.c; echo "GLIBC_2.99 { global: compute; };" >v; gcc -shared c.c -Wl,--version-script=v -o libcompute.so; printf "int compute(); int main() { return compute(); }\n" >main.c
     gcc -w main.c -L. -lcompute -Wl,-rpath,. -o app; echo "GLIBC_2.2 { global: compute; };" >v; gcc -shared c.c -Wl,--version-script=v -o libcompute.so; ./app'
 log shared-library 'echo "int compute() { return 1; }" | gcc -xc -shared - -o libcompute.so; printf "int compute(); int main() { return compute(); }\n" >main.c; gcc -w main.c -L. -lcompute -o app; ./app; python3 -c "import ctypes; ctypes.CDLL(\"libcompute.so\")"'
+log missing-cuda-library 'g++ main.cpp -lcublas -lcudart -o app'
+log missing-cuda-driver 'g++ main.cpp -lcuda -o app'
+log nvcc-host-function 'printf "int h(){return 1;}\n__global__ void k(int*p){ *p = h(); }\n" >a.cu; nvcc -c a.cu'
+log cmake-empty-variable 'printf "cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nstring(REPLACE x y V \${NOTSET})\nif(\${NOTSET} VERSION_LESS 3)\nendif()\n" >CMakeLists.txt; cmake -S . -B b'
+log cmake-target-of-others 'printf "cmake_minimum_required(VERSION 3.20)\nproject(x C)\ntarget_link_libraries(nobody PUBLIC m)\n" >CMakeLists.txt; cmake -S . -B b'
+log cmake-install-folder 'touch p; printf "cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\ninstall(FILES CMakeLists.txt DESTINATION include)\n" >CMakeLists.txt; cmake -S . -B b; cmake --install b --prefix p'
 log missing-library 'g++ main.cpp -lopenblas -o app'
 log multiple-definition 'echo "int counter;" >a.c; cp a.c b.c; gcc -c a.c b.c; ld -r a.o b.o -o ab.o'
 log wrong-format 'printf "damaged" >a.o; g++ main.cpp a.o -o app; printf "int x;" | gcc -m32 -xc -c - -o b.o; ld main.o b.o; printf "\177ELF damaged" >tool; chmod 755 tool; sh -c ./tool; bash -c ./tool'

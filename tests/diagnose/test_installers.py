@@ -97,3 +97,33 @@ def test_condas_folder_in_an_rpath_alone_does_not_say_which_libstdcxx_is_old() -
     undefined = "/usr/bin/ld: liba.so: undefined reference to `std::f()@GLIBCXX_3.4.30'\n"
     log = f"c++ a.o -Wl,-rpath,/home/u/miniforge3/envs/a/lib /home/u/miniforge3/envs/a/lib/liba.so\n{undefined}"
     assert causes(log)[0].rule.id == "libstdcxx-older-in-link"
+
+
+def test_in_a_log_of_nix_nothing_is_installed() -> None:
+    log = "Running phase: buildPhase\nModuleNotFoundError: No module named 'psutil'\n"
+    assert causes(log)[0].remedy.startswith("In a Nix derivation nothing can be installed")
+
+
+def test_in_a_log_of_bazel_its_own_option_says_how_many_run() -> None:
+    log = "INFO: Analyzed target //:app (1 loaded).\ng++: fatal error: Killed signal terminated program cc1plus\n"
+    assert "bazel build --jobs=2" in causes(log)[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        (
+            "ERROR: No matching distribution found for torch==2.7.1+cu128",
+            "uv pip install --torch-backend=cu128 'torch==2.7.1'",
+        ),
+        ("there is no version of torchvision==0.21.0+cpu and you", "path ends with /whl/cpu"),
+    ],
+)
+def test_a_build_of_torch_for_one_cuda_is_on_its_own_index(line: str, remedy: str) -> None:
+    assert remedy in causes(f"{line}\n")[0].remedy
+
+
+def test_a_message_that_goes_on_in_the_next_line_names_both_versions() -> None:
+    log = "The detected CUDA version (12.4) mismatches the version that was used to compile\nPyTorch (11.8).\n"
+    (match,) = causes(log)
+    assert match.text.endswith("compile PyTorch (11.8).")

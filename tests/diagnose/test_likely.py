@@ -163,3 +163,30 @@ def test_what_a_build_needed_and_pip_installed_is_no_good_end() -> None:
     inner = "ERROR: Failed to build 'x'\n$ pip install -v x | tail -1\n  Successfully installed setuptools-82.0.0\n"
     assert not known(inner).ended_well
     assert known("Successfully installed x-1.0\n").ended_well
+
+
+@pytest.mark.parametrize(
+    ("end", "how_far"),
+    [
+        ("[79/330] Building CUDA object a.c", ", at step 79 of 330"),
+        ("#12 3.45 [79/330] CXX a.o\n#12 3.46 a.cpp:1:2: warning: unused", ", at step 79 of 330"),
+        ("[ 24%] Building CXX obj", ", at 24 %"),
+        ("  Building wheel for flash-attn (setup.py): still running...", ""),
+    ],
+)
+def test_a_log_that_ends_in_mid_build_is_said_to(end: str, how_far: str) -> None:
+    found = reading(f"[1/330] CXX z.o\n{end}")
+    assert found.verdict == "unfinished"
+    assert found.causes[0].title == f"The log ends while the build is still running{how_far}"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "[79/330] CXX a.o\nFAILED: a.o\nfrob: bad",
+        "[ 24%] Building CXX\nmake: *** [Makefile:2: x] Error 1",
+        "[79/330] CXX a.o\n##[error]Process completed with exit code 2.",
+    ],
+)
+def test_a_log_that_shows_a_failure_is_not_unfinished(end: str) -> None:
+    assert reading(f"[1/330] CXX z.o\n{end}\n").verdict == "unknown"

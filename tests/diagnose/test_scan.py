@@ -265,3 +265,27 @@ def test_a_step_that_printed_nothing_is_no_worse_cause_than_what_was_survived_be
     log = "fatal: not a git repository (or any of the parent directories): .git\nFAILED: a.o\nnvcc -c a.cu -o a.o\n"
     assert found(log + "ninja: build stopped: subcommand failed.\n")[0] == ("compiler-wordless", 2)
     assert "compiler-wordless" not in dict(found(f"{log}{WRONG}\nninja: build stopped: subcommand failed.\n"))
+
+
+def test_the_remedy_names_every_kind_of_warning_that_was_an_error() -> None:
+    log = "".join(
+        f"a.cpp:{n}:1: error: bad [-Werror={kind}]\n" for n, kind in enumerate(["shadow", "unused", "shadow"])
+    )
+    (match,) = matches(log)
+    assert 'CFLAGS="-Wno-error=shadow -Wno-error=unused"' in match.remedy
+
+
+def test_what_only_says_again_that_something_failed_is_left_out() -> None:
+    step = 'ERROR: failed to solve: process "/bin/sh -c make" did not complete successfully: exit code: 2'
+    assert found(f"{KILLED}\n{step}\n") == [("compiler-killed", 1)]
+    assert found(f"{step}\n") == [("run-step-failed", 1)]
+    shutdown, cancelled = "The runner has received a shutdown signal.", "Error: The operation was canceled."
+    assert found(f"{shutdown}\n{cancelled}\n") == [("runner-shutdown", 1)]
+    assert found(f"{cancelled}\n") == [("time-limit", 1)]
+
+
+def test_a_library_that_is_not_found_is_not_one_that_is_not_linked() -> None:
+    for library in ("cudart", "cublas", "cuda", "openblas", "omp", "python3.11"):
+        (match,) = matches(f"/usr/bin/ld: cannot find -l{library}: No such file or directory\n")
+        assert "is not linked" not in match.title
+        assert "LIBRARY_PATH" in match.remedy

@@ -113,6 +113,11 @@ class Neighbours:
         text = " ".join(unwrapped(line).strip() for line in body)
         return text.partition("Call Stack (most recent call first)")[0]
 
+    def next_line(self) -> str:
+        """Return the line behind it as its tool wrote it, empty at the end."""
+        behind = self._below.split(b"\n", 1)[0]
+        return unwrapped(shortened(behind)).strip()
+
     def printed_nothing(self) -> bool:
         """Return whether the failed step of ninja's that the line names has printed nothing: ninja prints its command
         behind it, then all that it has said, and then goes on to another step or to its own end."""

@@ -1,4 +1,4 @@
-"""Which tool installs in a log, and a remedy in that tool's own words. Unaware of rules and of how lines are found."""
+"""Which tool installs or builds in a log, and a remedy in its own words. Unaware of rules and of how a log is read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from types import MappingProxyType
 
 UV = "uv"
 POETRY = "poetry"
+NIX = "nix"
+BAZEL = "bazel"
+TOOLS = (UV, POETRY, NIX, BAZEL)
 
 MARKS: Mapping[bytes, str] = MappingProxyType(
     {
@@ -18,12 +21,23 @@ MARKS: Mapping[bytes, str] = MappingProxyType(
         b"not a problem with poetry": POETRY,
         b"ChefBuildError": POETRY,
         b"ChefInstallError": POETRY,
+        b"Running phase: ": NIX,
+        b"error: builder for '/nix/store/": NIX,
+        b"error: Cannot build '/nix/store/": NIX,
+        b"INFO: Analyzed ": BAZEL,
+        b"ERROR: Build did NOT complete successfully": BAZEL,
     }
 )
 """Words that no other tool prints, and whose they are. pip has none: the remedies are in its words."""
 
 _INSTALLS: Mapping[str, str] = MappingProxyType({UV: "uv pip install", POETRY: "poetry run python -m pip install"})
 """How pip's part is called in the environment of the project; uv's has no pip of its own."""
+
+_IN_DERIVATION = (
+    "In a Nix derivation nothing can be installed: add it to nativeBuildInputs (a program), buildInputs (a library), "
+    "or build-system and dependencies (a Python package). Elsewhere: "
+)
+_INSTALL = re.compile(r"\b(?:apt|pip|dnf|conda|brew) install\b")
 
 _CONSTRAINTS = "PIP_CONSTRAINT=$PWD/constraint.txt PIP_BUILD_CONSTRAINT=$PWD/constraint.txt"
 """Versions for an isolated build: an older pip reads the first (23 does), a newer one the second (26 does)."""
@@ -38,4 +52,6 @@ def spoken(remedy: str, installer: str) -> str:
     install = _INSTALLS.get(installer)
     if installer == UV:
         remedy = remedy.replace(_CONSTRAINTS, _UV_CONSTRAINTS)
+    if installer == NIX and _INSTALL.search(remedy):
+        return f"{_IN_DERIVATION}{remedy}"
     return _PIP.sub(install, remedy) if install else remedy

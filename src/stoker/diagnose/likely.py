@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from stoker.diagnose.around import Around, Neighbours
 from stoker.diagnose.wrappers import unwrapped
-from stoker.model.diagnosis import LOG_BEGINS_LATE, UNKNOWN_FAILURE, Cause
+from stoker.model.diagnosis import LOG_BEGINS_LATE, LOG_UNFINISHED, UNKNOWN_FAILURE, Cause
 
 ABOVE = 12
 BELOW = 20
@@ -216,6 +216,11 @@ class Likely:
         return stop is not None and stop.text.startswith("ninja:") and self._first.keys() <= {STOP, MAYBE}
 
     @property
+    def is_of_failure(self) -> bool:
+        """Whether any line says for sure that something has failed."""
+        return not self._first.keys() <= {MAYBE}
+
+    @property
     def is_consequence(self) -> bool:
         """Whether the likely place only says that something before it failed."""
         return self._place() is self._first.get(STOP)
@@ -270,6 +275,12 @@ def last_lines(near: Neighbours, text: str) -> Cause:
     return _cause(UNKNOWN_FAILURE, (title, why, remedy), near.line, text, near.around(ABOVE, 0))
 
 
+def unfinished(near: Neighbours, text: str, at: str) -> Cause:
+    """Return that a log stops in mid build, at its last line; `at` is how far the build was."""
+    title, why, remedy = UNFINISHED
+    return _cause(LOG_UNFINISHED, (title.format(at), why, remedy), near.line, text, near.around(ABOVE, 0))
+
+
 def _cause(rule: str, words: tuple[str, str, str], line: int, text: str, around: Around) -> Cause:
     return Cause(rule, *words, line, text=text, context=around.lines, context_line=around.first)
 
@@ -289,6 +300,18 @@ LAST_LINES = (
     "The log ends without a word that errors of any tool have in common.",
     "Look at these lines. If they say nothing, build again with one job at a time (-j 1): the failure comes last then.",
 )
+UNFINISHED = (
+    "The log ends while the build is still running{}",
+    (
+        "Nothing in it has failed, and the last step is not the build's last. The log was cut or copied too early, the "
+        "build still runs, or it was ended from outside: with its terminal or CI machine, or by a time limit."
+    ),
+    (
+        "Get the rest of the log. If there is none, look at the exit status (137 is SIGKILL, mostly for memory; 143 is "
+        "SIGTERM), at dmesg | grep -i oom, and at the limits of time and memory of the CI or batch job. The same "
+        "command goes on where it stopped; stoker run -- COMMAND keeps a build alive when its terminal goes."
+    ),
+)
 TRANSLATED_REMEDY = "Build again with LC_ALL=C: the messages are translated here, and the rules know the English ones."
 
 _WELL = re.compile(
@@ -305,6 +328,37 @@ _BY_PIP = "Successfully installed"
 
 _LAST_LINES = 15
 """A few lines may follow: warnings, times, what a CI service cleans up."""
+
+
+_PROGRESS = re.compile(r"\[ {0,2}(?:(\d{1,7})/(\d{1,7})|(\d{1,3})%)\](?: |$)")
+_STILL_RUNS = re.compile(r".{0,200}: still running\.\.\.$")
+"""The counters of ninja and of CMake's make, and what pip says of a wheel that takes long."""
+
+_END_LINES = 60
+"""Lines at a log's end that a step may print, warnings above all, before the next one begins."""
+
+
+def progress_at_end(lines: list[str]) -> str | None:
+    """Return how far a build was that a log's end shows running, as the end of a sentence; None if it does not.
+
+    `lines` are the last ones as their tools wrote them.
+    """
+    for line in reversed(lines[-_END_LINES:]):
+        text = line.strip()
+        if is_of_runner(text) or kind_of(text) > MAYBE:
+            return None
+        said = _PROGRESS.match(text)
+        if said is not None:
+            return _running(said)
+        if _STILL_RUNS.match(text):
+            return ""
+    return None
+
+
+def _running(said: re.Match[str]) -> str | None:
+    if said[3] is not None:
+        return f", at {said[3]} %" if int(said[3]) < 100 else None
+    return f", at step {said[1]} of {said[2]}" if int(said[1]) < int(said[2]) else None
 
 
 def ended_well(lines: list[str]) -> int:

@@ -37,7 +37,10 @@ one is meant, no `..` and nothing hidden."""
 OWN = ("provider", "install", "links")
 """What a name is part of, what brings it, and the options that link it: our own words, for rules that look names up."""
 
-PLACE = re.compile(rf"\{{({'|'.join((*KINDS, *OWN))})\}}")
+EACH = "each"
+"""Place of what a rule repeats for every name of one kind."""
+
+PLACE = re.compile(rf"\{{({'|'.join((*KINDS, *OWN, EACH))})\}}")
 """Where a name stands in a remedy: `{header}`."""
 
 

@@ -5,18 +5,19 @@ Unaware of where the log is from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from stoker.diagnose.around import Neighbours
 from stoker.diagnose.blocks import NEAR, Block, Readable, blocks, shortened
-from stoker.diagnose.likely import Likely, ended_well, is_of_runner, last_lines
+from stoker.diagnose.likely import Likely, ended_well, is_of_runner, last_lines, progress_at_end, unfinished
 from stoker.diagnose.match import Match, cause_of
 from stoker.diagnose.rule import Rule
 from stoker.diagnose.scan import TEXT_SHOWN, Scanner
 from stoker.diagnose.wrappers import unwrapped
-from stoker.model.diagnosis import LOG_BEGINS_LATE, Cause
+from stoker.model.diagnosis import LOG_BEGINS_LATE, LOG_UNFINISHED, Cause
 from stoker.model.text import plain
 
 FOLLOWS = 10
@@ -28,8 +29,11 @@ _NO_TEXT = bytes({*range(1, 32), 127} - set(b"\a\b\t\n\f\r\x1b"))
 _MOST_CONTROLS = 0.02
 """Share of them up to which it is text: programs and archives have 10 % and more, junk in logs far less."""
 
-Verdict = Literal["known", "general", "unknown", "begins-late", "ended-well", "nothing"]
+Verdict = Literal["known", "general", "unknown", "begins-late", "unfinished", "ended-well", "nothing"]
 """`general`: a rule knows it, and the line leaves the cause open. `nothing`: there is nothing in it."""
+
+
+_GUESSED: Mapping[str, Verdict] = MappingProxyType({LOG_BEGINS_LATE: "begins-late", LOG_UNFINISHED: "unfinished"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class LogReading:
         if not self.causes:
             return "nothing"
         if self.causes[0].is_guess:
-            return "begins-late" if self.causes[0].rule == LOG_BEGINS_LATE else "unknown"
+            return _GUESSED.get(self.causes[0].rule, "unknown")
         return "general" if self.causes[0].general else "known"
 
 
@@ -90,7 +94,8 @@ def read_log(
     if not has_failed and _is_no_text(controls, sizes) and _is_no_text(controls[:1], sizes[:1]):
         return LogReading(complete=complete, is_text=False)
     well = complete and not has_failed and _well_line(tail) > scanner.last_line()
-    likely = None if well else _likelier(scanner.likely, matches)
+    may_run = complete and not (has_failed or well or scanner.last_line() or scanner.likely.is_of_failure)
+    likely = (_unfinished(tail) if may_run else None) or (None if well else _likelier(scanner.likely, matches))
     if likely is not None:
         causes.insert(0, likely)
     if not causes and not well and not has_failed and complete:
@@ -116,20 +121,34 @@ def _is_no_text(controls: list[int], sizes: list[int]) -> bool:
     return sum(controls) > sum(sizes) * _MOST_CONTROLS
 
 
+def _unfinished(last: Block) -> Cause | None:
+    """Return that the build still runs where the log ends, None if it does not look so."""
+    at = progress_at_end([unwrapped(line) for line in _end_of(last).splitlines()])
+    data = last.data.rstrip()
+    return None if at is None or not data else unfinished(*_last_line(last, data), at)
+
+
 def _last_lines(last: Block) -> list[Cause]:
     """Return the log's end as a guess, nothing of a blank one."""
     data = last.data.rstrip()
     while (at := data.rfind(b"\n")) >= 0 and is_of_runner(unwrapped(data[at + 1 :][:NEAR]).strip()):
         data = data[:at].rstrip()
+    return [last_lines(*_last_line(last, data))] if data else []
+
+
+def _last_line(last: Block, data: bytes) -> tuple[Neighbours, str]:
+    """Return where the last line of `data` stands, and its text; `data` is the log's last block without its end."""
     start = data.rfind(b"\n") + 1
     near = Neighbours(last._replace(data=data), start, last.line + data.count(b"\n"))
-    return [last_lines(near, plain(shortened(data[start:]), TEXT_SHOWN))] if data else []
+    return near, plain(shortened(data[start:]), TEXT_SHOWN)
+
+
+def _end_of(last: Block) -> bytes:
+    return (last.before + last.data[-NEAR:])[-NEAR:]
 
 
 def _well_line(last: Block) -> int:
     """Return the number of the line near the log's end that says that all went well, 0 if none does."""
-    data = (last.before + last.data[-NEAR:])[-NEAR:]
-    lines = data.splitlines()
-    back = ended_well([unwrapped(line) for line in lines])
+    back = ended_well([unwrapped(line) for line in _end_of(last).splitlines()])
     count = last.data.count(b"\n") + (not last.data.endswith(b"\n"))
     return last.line + count - back if back else 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from stoker.diagnose.installers import spoken
 from stoker.diagnose.line_names import filled
-from stoker.diagnose.rule import Rule
+from stoker.diagnose.rule import ANY_RULE, Rule
 from stoker.model.diagnosis import Cause
 
 NEAR = 20
@@ -91,7 +91,20 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
         rank = 0 if first_errors.get(match.step) == match.line else match.rule.rank
         return survived, begin[match.step], rank, match.line
 
-    return sorted(picked, key=key)
+    return sorted(_without_echoes(picked), key=key)
+
+
+def _without_echoes(picked: Sequence[Match]) -> list[Match]:
+    """Return the matches without those that only say again what another one has said before."""
+
+    def is_echo(match: Match) -> bool:
+        echoed = match.rule.echoes
+        before = (m for m in picked if m.attempt == match.attempt and m.line <= match.line and m is not match)
+        return bool(echoed) and any(
+            m.rule.id in echoed or (ANY_RULE in echoed and not (m.rule.survivable or m.rule.echoes)) for m in before
+        )
+
+    return [match for match in picked if not is_echo(match)]
 
 
 def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from stoker.config.config_error import ConfigError
 from stoker.config.strict_yaml import Section, load
-from stoker.diagnose.installers import POETRY, UV
-from stoker.diagnose.line_names import KINDS, OWN, PLACE
+from stoker.diagnose.installers import TOOLS
+from stoker.diagnose.line_names import EACH, KINDS, OWN, PLACE
 from stoker.diagnose.provider import LOOKUPS, MESSAGE
 from stoker.model.diagnosis import ACTION_KINDS
 
@@ -29,7 +29,7 @@ ACTIONS = ("none", *ACTION_KINDS)
 
 _KEYS = (
     *("title", "why", "remedy", "rank", "general", "beside", "decides", "survivable", "follows", "action", "variable"),
-    *(UV, POETRY, "warning", "provided", "wordless", "patterns", "examples", "source"),
+    *("warning", "provided", "wordless", "each", "echoes", "continues", *TOOLS, "patterns", "examples", "source"),
 )
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
@@ -37,6 +37,9 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
 
 _NEVER_SET = ("PATH", "HOME", "SHELL", "PYTHON", "LD_", "DYLD_", "GIT_", "BASH_", "STOKER_")
 """Beginnings of names that say which programs and libraries are run: no rule may touch them."""
+
+ANY_RULE = "any"
+"""In place of a rule's name in `echoes`."""
 
 LINE_END = " ⏎"
 """In an example of several lines: the next one begins."""
@@ -60,9 +63,9 @@ class Pattern:
     regex: re.Pattern[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """A known failure: how it is recognised, why it happens, and what to do about it.
+    """A known failure: how it is recognised, why it happens, and what to do about it. Equal to itself alone.
 
     `why` and `remedy` may hold names of the line, `{header}`. `rank` is an index of RANKS. `survivable`: builds go on
     after it, so any other failure that comes later stands before it. `warning`: it counts in a warning too. `examples`
@@ -74,7 +77,10 @@ class Rule:
     `provided` is the face by which a name of the line is looked up (provider.py), and its place in `title`, `why` and
     `remedy` filled: such a rule finds nothing where the tables do not know the name. Empty for all others.
     `wordless`: it finds a failed step of ninja's only where that step has printed nothing.
-    `remedies` are those for logs of an installer whose way is another than pip's, by its name.
+    `remedies` are those for logs of a tool whose way is another, by its name.
+    `each` is what `{each}` in `remedy` repeats for every name of a kind that the rule has found in the log.
+    `echoes` names rules whose failure this one only says again: behind one of them it is left out. ANY_RULE means all.
+    `continues`: the message goes on in the next line, where the expression may go on too.
     """
 
     id: str
@@ -96,6 +102,9 @@ class Rule:
     provided: str = ""
     wordless: bool = False
     remedies: Mapping[str, str] = field(default_factory=dict)
+    each: str = ""
+    echoes: tuple[str, ...] = ()
+    continues: bool = False
 
 
 @functools.cache
@@ -142,7 +151,10 @@ def _rule(name: str, section: Section) -> Rule:
         follows=section.flag("follows", default=False),
         provided=provided,
         wordless=section.flag("wordless", default=False),
-        remedies={tool: _with_names(section, tool, patterns) for tool in (UV, POETRY) if tool in section},
+        remedies={tool: _with_names(section, tool, patterns) for tool in TOOLS if tool in section},
+        each=_with_names(section, "each", patterns) if "each" in section else "",
+        echoes=section.words("echoes"),
+        continues=section.flag("continues", default=False),
     )
 
 
@@ -166,7 +178,10 @@ def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> st
     """Return a paragraph; a fault where it holds the place of a name that no pattern finds."""
     text = _prose(section, key)
     for kind in PLACE.findall(text):
-        if kind in OWN:
+        if kind == EACH:
+            if "each" not in section:
+                section.fail(key, "{each} stands for what 'each' repeats")
+        elif kind in OWN:
             if not section.text("provided"):
                 section.fail(key, f"{{{kind}}} stands for what the tables say of a name: 'provided: headers'")
         elif patterns and not any(kind in pattern.regex.groupindex for pattern in patterns):

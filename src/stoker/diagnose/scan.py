@@ -20,7 +20,7 @@ from stoker.diagnose.around import Neighbours
 from stoker.diagnose.blocks import END_KEPT, NEAR, Block, Readable, blocks, shortened
 from stoker.diagnose.installers import MARKS
 from stoker.diagnose.likely import NONE, STOP, WORDS, Likely, is_noise, kind_of
-from stoker.diagnose.line_names import names_in
+from stoker.diagnose.line_names import EACH, PLACE, filled, names_in
 from stoker.diagnose.match import Match, in_order
 from stoker.diagnose.provider import LOOKUPS, MESSAGE, looked_up
 from stoker.diagnose.rule import RANKS, Pattern, Rule
@@ -29,6 +29,9 @@ from stoker.model.text import clean
 
 MAX_COUNT = 1000
 """Lines of one rule that are counted; a thousand undefined references are as good as a million."""
+
+MAX_EACH = 20
+"""Names that a remedy repeats one by one."""
 
 MAX_PLACES = 12
 """Lines of one rule that are kept of an attempt: those beside a more specific failure say nothing."""
@@ -79,11 +82,12 @@ class _Hit(NamedTuple):
 
 @dataclass(slots=True)
 class _Found:
-    """What is known of one rule: its first lines of each attempt, how many there are, and the last one."""
+    """What is known of one rule: its first lines of each attempt, how many there are, the last one, what it repeats."""
 
     places: list[Match] = field(default_factory=list)
     count: int = 0
     last: int = 0
+    each: dict[str, None] = field(default_factory=dict)
 
 
 class _InLine(NamedTuple):
@@ -103,23 +107,41 @@ class _Plan(NamedTuple):
     may_be_error: bool
 
 
+class _Index(NamedTuple):
+    """All words that are looked for, by the number that the automaton gives them.
+
+    `hits` are the rules of each word; the others are the numbers of those that mean something by themselves.
+    """
+
+    words: BytesAhoCorasick
+    hits: tuple[tuple[_Hit, ...], ...]
+    stopped: frozenset[int]
+    begins: frozenset[int]
+    maybe: frozenset[int]
+    marks: Mapping[int, str]
+
+
+@functools.lru_cache(4)
+def _index(rules: tuple[Rule, ...]) -> _Index:
+    """Return the index of these rules; making it takes longer than a small log takes to read."""
+    hits: dict[bytes, list[_Hit]] = defaultdict(list)
+    for rule in rules:
+        for pattern in rule.patterns:
+            hits[pattern.words].append(_Hit(rule, pattern))
+    words = tuple(dict.fromkeys((*hits, *WORDS, *_STOPPED, *_BEGINS, *MARKS)))
+    number = {word: at for at, word in enumerate(words)}
+    stopped, begins, maybe = (frozenset(number[word] for word in some) for some in (_STOPPED, _BEGINS, WORDS))
+    marks = {number[mark]: tool for mark, tool in MARKS.items()}
+    return _Index(_automaton(words), tuple(tuple(hits.get(word, ())) for word in words), stopped, begins, maybe, marks)
+
+
 class Scanner:
     """Takes a log in blocks and keeps the first lines that each rule matches, and the likely place of any failure."""
 
     def __init__(self, rules: Collection[Rule], no_error: Callable[[str], bool] = lambda _: False) -> None:
         self._no_error = no_error
-        hits: dict[bytes, list[_Hit]] = defaultdict(list)
-        for rule in rules:
-            for pattern in rule.patterns:
-                hits[pattern.words].append(_Hit(rule, pattern))
-        words = tuple(dict.fromkeys((*hits, *WORDS, *_STOPPED, *_BEGINS, *MARKS)))
-        self._hits = [hits.get(word, []) for word in words]
-        self._stopped, self._begins, self._maybe = (
-            frozenset(map(words.index, some)) for some in (_STOPPED, _BEGINS, WORDS)
-        )
-        self._marks = {words.index(mark): tool for mark, tool in MARKS.items()}
+        self._index = _index(tuple(rules))
         self._installer = ""
-        self._words = _automaton(words)
         self._found: dict[str, _Found] = defaultdict(_Found)
         self._in_attempt: Counter[str] = Counter()
         self._asked: Counter[str] = Counter()
@@ -133,7 +155,10 @@ class Scanner:
     def matches(self) -> list[Match]:
         """Return what was found so far, the first cause first."""
         counted = (
-            [replace(m, count=found.count, installer=self._installer) for m in found.places]
+            [
+                replace(m, count=found.count, installer=self._installer, names={**m.names, EACH: " ".join(found.each)})
+                for m in found.places
+            ]
             for found in self._found.values()
         )
         return in_order(counted)
@@ -164,8 +189,8 @@ class Scanner:
         """Return where lines begin that hold words, and which."""
         starts: dict[int, set[int]] = {}
         begin = end = -1
-        for word, at, _ in self._words.find_matches_as_indexes(data, overlapping=True):
-            self._installer = self._marks.get(word, self._installer)
+        for word, at, _ in self._index.words.find_matches_as_indexes(data, overlapping=True):
+            self._installer = self._index.marks.get(word, self._installer)
             if not begin <= at < end:
                 begin = data.rfind(b"\n", 0, at) + 1
                 end = data.find(b"\n", at) + 1 or len(data) + 1
@@ -181,13 +206,15 @@ class Scanner:
         plan = self._plans.get(words)
         if plan is None:
             hits = sorted(
-                (hit for word in words for hit in self._hits[word]),
+                (hit for word in words for hit in self._index.hits[word]),
                 key=lambda hit: (hit.rule.rank, hit.rule.id, -hit.pattern.regex.groups, -len(hit.pattern.words)),
             )
             counted = (hit.rule.rank for hit in hits if self._asked[hit.rule.id] >= MAX_COUNT)
             best = min(counted, default=len(RANKS))
             asked = (hit for hit in hits if hit.rule.rank <= best and self._asked[hit.rule.id] < MAX_COUNT)
-            marks = (not words.isdisjoint(some) for some in (self._stopped, self._begins, self._maybe))
+            marks = (
+                not words.isdisjoint(some) for some in (self._index.stopped, self._index.begins, self._index.maybe)
+            )
             plan = self._plans[words] = _Plan(tuple(asked), *marks)
         return plan
 
@@ -264,6 +291,8 @@ class Scanner:
             match = pattern.regex.search(text)
             if not match or (_WARNING.search(text, 0, match.end()) and not rule.warning):
                 continue
+            if rule.continues:
+                match = pattern.regex.search(f"{text} {around().next_line()}") or match
             names = None if rule.wordless and not around().printed_nothing() else _names_for(rule, match, around)
             if names is None:
                 self._count(rule)
@@ -286,6 +315,8 @@ class Scanner:
         self._is_known = self._is_known or _counts(rule)
         self._count(rule)
         self._in_attempt[rule.id] += 1
+        if rule.each and len(found.each) < MAX_EACH and set(PLACE.findall(rule.each)) <= names.keys():
+            found.each.setdefault(filled(rule.each, names))
         if self._in_attempt[rule.id] <= MAX_PLACES:
             around = near.around()
             found.places.append(

@@ -28,8 +28,10 @@ MAX_LINE = 300
 
 UNKNOWN_FAILURE = "unknown-failure"
 LOG_BEGINS_LATE = "log-begins-late"
-GUESSES = (UNKNOWN_FAILURE, LOG_BEGINS_LATE)
-"""In place of a rule's name where no rule knows the failure: its likely place, and that it is not in the output."""
+LOG_UNFINISHED = "log-unfinished"
+GUESSES = (UNKNOWN_FAILURE, LOG_BEGINS_LATE, LOG_UNFINISHED)
+"""In place of a rule's name where no rule knows the failure: its likely place, or that the output does not hold it:
+it begins after it, or ends before it."""
 
 MAX_PROSE = 2000
 MAX_FACTS = 8
@@ -38,6 +40,9 @@ MAX_NAME = 4096
 NAMED = 3
 """Names that are listed one by one in a sentence."""
 
+
+_VERBATIM = " " * 3
+"""CMake fills its own paragraphs, two columns in; what it shows of others stands deeper, line by line."""
 
 _CMAKE_HEAD = re.compile(r"(?:-- )?CMake (?:Deprecation |Author |Internal )?(?:Warning|Deprecation|Error)\b")
 
@@ -87,7 +92,7 @@ class Cause:
     @property
     def message(self) -> str:
         """What the tool says there: the line that shows it, of a message of CMake's with what belongs to it."""
-        return _cmake_message(self) or self.text.strip()
+        return _cmake_message(self) or " ".join(self.text.split())
 
     @property
     def is_guess(self) -> bool:
@@ -120,6 +125,8 @@ def _cmake_message(cause: Cause) -> str:
     lines = cause.context
     at = -1 if cause.line is None else cause.line - cause.context_line
     if not 0 <= at < len(lines):
+        return ""
+    if lines[at].startswith(_VERBATIM):
         return ""
     head = next((n for n in range(at, -1, -1) if lines[n][:1].strip()), -1)
     if head < 0 or not _CMAKE_HEAD.match(lines[head]):

@@ -17,6 +17,9 @@ _IN_FULL = 3
 _NEIGHBOURS = 2
 """Lines from which on there are neighbours to show."""
 
+_NEIGHBOUR_SHOWN = 120
+"""Characters of a line beside it: a compiler's whole command would hide the line that matters."""
+
 _SAME = 40
 """Characters by which a line's own text is found behind what a wrapper put before it."""
 
@@ -60,7 +63,8 @@ def _around(cause: Cause) -> Iterator[str]:
     digits = len(str(cause.context_line + len(cause.context) - 1))
     for number, text in enumerate(cause.context, cause.context_line):
         here = number == cause.line
-        yield f"  {'>' if here else ' '} {number:{digits}}  {_whole(cause, text) if here else clean(text)}".rstrip()
+        shown = _whole(cause, text) if here else clean(text, _NEIGHBOUR_SHOWN)
+        yield f"  {'>' if here else ' '} {number:{digits}}  {shown}".rstrip()
 
 
 def _whole(cause: Cause, text: str) -> str:
