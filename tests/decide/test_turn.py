@@ -110,7 +110,7 @@ class TestAlone:
         first = candidate(1, kernel(peak=2), alone=True)
         decisions = asked(view([live(2, light(), 1)], [first, candidate(3, light())]))
         assert [(d.action, d.jid) for d in decisions] == [("hold", 1)]
-        assert "1 to end before it" in decisions[0].why
+        assert "once 1 job has ended" in decisions[0].why
         assert asked(view([live(2, light(), 1)], [replace(first, held=True), candidate(3, light())])) == ()
 
     def test_frozen_jobs_end_before_it_too_since_they_keep_their_memory(self) -> None:

@@ -86,7 +86,7 @@ def test_whoever_waits_by_a_persons_word_says_so() -> None:
     alone = replace(seen, running=(replace(one, alone=True),))
     assert (reason(alone, 3).cause, reason(alone, 3).why) == ("alone", "job1.o runs alone")
     next_one = replace(seen, candidates=(candidate(3, light()), candidate(4, light(), alone=True)))
-    assert reason(next_one, 3).why == "job4.o runs alone: 1 to end before it"
+    assert reason(next_one, 3).why == "job4.o runs alone once 1 job has ended"
 
 
 @pytest.mark.parametrize(

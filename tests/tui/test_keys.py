@@ -246,6 +246,12 @@ async def test_who_runs_alone_is_undone_whatever_is_picked() -> None:
         assert source.commands[1:] == [("job", {"jid": 1, "act": "alone"})]
 
 
+async def test_esc_and_q_that_a_terminal_sends_as_one_key_leave() -> None:
+    async with shown(FakeSource(builds.running().state), "alt+q") as (app, pilot):
+        await settle(pilot)
+        assert not app.is_running
+
+
 async def test_a_job_shows_its_whole_output_path_and_pid() -> None:
     async with shown(live(), "down", "down", "enter") as (app, pilot):
         text = text_of(app)

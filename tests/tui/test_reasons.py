@@ -40,7 +40,7 @@ def waiting(cause: ev.WaitCause, why: str) -> BuildState:
 
 @pytest.mark.parametrize(
     ("width", "words"),
-    [(80, "guess; after kernel_00.o"), (120, "guess; after obj/kernel_00.o"), (40, "")],
+    [(80, "learns from kernel_00.o"), (120, "waits to learn from obj/kernel_00.o"), (40, "")],
 )
 def test_a_guessed_size_is_called_a_guess_with_who_goes_first(width: int, words: str) -> None:
     row = rows(waiting("unknown", GUESS), width)[-1]
@@ -50,7 +50,7 @@ def test_a_guessed_size_is_called_a_guess_with_who_goes_first(width: int, words:
 
 @pytest.mark.parametrize("width", range(40, 201, 8))
 def test_no_reason_ends_in_the_middle_of_a_word(width: int) -> None:
-    known = set(GUESS.replace("obj/", "").replace(",", "").replace(";", "").split())
+    known = {"learns", "from"} | set(GUESS.replace("obj/", "").replace(",", "").replace(";", "").split())
     for row in rows(waiting("unknown", GUESS), width)[1:]:
         for word in row.split():
             assert not word.endswith("…") or word[:-1].rstrip(",;") in known
@@ -74,6 +74,19 @@ def test_a_pause_says_what_it_does_to_how_many_and_how_it_ends(paused: ev.Paused
     assert words.rpartition(";")[0] in shown(80, read_only=True)
     assert "P lets" not in shown(80, read_only=True)
     assert words.startswith(shown(40).removeprefix("! ").rstrip())
+
+
+def test_a_failure_is_named_while_the_build_goes_on() -> None:
+    story = builds.running()
+    for name in ("obj/linkValidate.cpp.o", "obj/other.cpp.o"):
+        story.add(builds.NOW, ev.FailureFound(name, "c++ -c", 1, ("error",), 0, 10))
+
+    def shown(state: BuildState) -> str:
+        return "\n".join(map(text_of, dashboard_page.banner(at(state), 80, 24, UNICODE)))
+
+    assert "obj/linkValidate.cpp.o and 1 more failed; f shows why" in shown(story.state)
+    over = story.add(builds.NOW + 1, ev.BuildEnded("failed", 1, "")).state
+    assert "linkValidate" not in shown(over)
 
 
 def test_nothing_that_runs_cannot_be_frozen() -> None:

@@ -47,7 +47,7 @@ THAW_SPACING = 2.0
 """Seconds after a freeze before anything thaws, so that its effect has been seen."""
 
 
-_RESTS = Wait("rest", "waits for the effect of the last freeze to show; it fits")
+_RESTS = Wait("rest", "fits, but the last freeze has to take effect first")
 
 
 class AdmissionRound:
@@ -232,7 +232,7 @@ class AdmissionRound:
         if max(job.mean[:EARLY_AHEAD], default=0.0) > room or self._stopped_again(self._newborn(candidate, early=True)):
             return None
         need, left = _need_text(candidate, job), format_bytes(room)
-        why = f"in what is left: needs up to {need}, may hold {left} until others come down"
+        why = f"fits for now: needs up to {need}, may hold {left} until the other shrinks"
         return Decision("admit", candidate.jid, why, early=True)
 
     def _may_ever_fit(self, job: Outlook) -> bool:
@@ -295,7 +295,7 @@ class AdmissionRound:
 
     def _why_held(self, candidate: Candidate, job: Outlook, again: str) -> str:
         if again:
-            return f"would be stopped at once: {again}"
+            return f"would have to be stopped at once: {again}"
         seconds = format_duration(candidate.curve.duration)
         return (
             f"needs up to {_need_text(candidate, job)} within {seconds}, "

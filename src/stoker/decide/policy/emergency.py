@@ -133,7 +133,7 @@ def brake(situation: Situation) -> Decision | None:
     _, growth, *_, job = max(growths)
     want, held, more = format_bytes(most), format_bytes(job.rss), format_bytes(growth)
     why = f"the jobs would hold {want} within {ahead} s, {format_bytes(line)} allowed" if most > line else short
-    return Decision("freeze", job.jid, f"{why}; this one holds {held} and would grow by {more}")
+    return Decision("freeze", job.jid, f"{why}; this one holds {held} and may need {more} more")
 
 
 def growing_jobs(situation: Situation) -> list[LiveJob]:
@@ -185,7 +185,7 @@ def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
     room, view = _room(situation.view), situation.view
     left = leeway(situation, ahead, doubt=doubt)
     if left < 0:
-        return f"{format_bytes(-left)} too little for the oldest job to pass its peak"
+        return f"the oldest job is {format_bytes(-left)} short of what its peak may take"
     jobs = [*view.running, *(j for j in view.frozen if not j.by_person)]
     for need, held in sorted((situation.growth_left(j, doubt=doubt), j.rss) for j in jobs):
         if need > room:
@@ -201,7 +201,7 @@ def alarm(situation: Situation) -> str:
     if view.available < view.floor:
         return f"{left} left, below the floor of {format_bytes(view.floor)}"
     if view.available - surge < LAST_SHARE * view.floor:
-        return f"{left} left, too little for one more second: {_growth_text(situation, surge)}"
+        return f"{left} left, too little for one more second: {_growth_text(situation)}"
     return ""
 
 
@@ -221,10 +221,8 @@ def stall(view: View) -> str:
     return ""
 
 
-def _growth_text(situation: Situation, surge: float) -> str:
-    """Say how fast the jobs were measured to grow, and what that was counted as if it is not the same."""
+def _growth_text(situation: Situation) -> str:
+    """Say how fast the jobs were measured to grow, in all."""
     rises = [j.rise * j.width for j in situation.view.running if j.rise and not j.stale]
-    measured, counted = format_bytes(sum(rises)), format_bytes(surge)
-    who = "1 job" if len(rises) == 1 else f"{len(rises)} jobs"
-    weighed = "" if counted == measured else f", counted as {counted} since their curves are trusted in part"
-    return f"{who} last grew at {measured} per second of work{weighed}"
+    who = "1 job grows" if len(rises) == 1 else f"{len(rises)} jobs grow"
+    return f"{who} by {format_bytes(sum(rises))} per second"

@@ -66,7 +66,7 @@ def whose_turn(view: View) -> Turn:
     before = len(view.running) + len(frozen)
     if not before:
         return Turn((), (first,), deck_waits=_alone(f"{first.name} runs alone", first.name))
-    why = f"runs alone: {before} to end before it"
+    why = f"runs alone once {'1 job has' if before == 1 else f'{before} jobs have'} ended"
     holds = () if first.held else (Decision("hold", first.jid, why),)
     return Turn(frozen, (), holds, deck_waits=_alone(f"{first.name} {why}", f"{first.name} {before}"))
 

@@ -140,7 +140,7 @@ class UserCommands:
     def _together(self, job: ManagedJob, who: str) -> list[ev.Event]:
         if not job.alone:
             raise CommandRefused(f"{job.job.label} does not run alone")
-        why = ev.Decided(who, f"let others run beside {job.job.label}", "asked for")
+        why = ev.Decided(who, f"no longer alone: {job.job.label}", "asked for")
         return [why, *self._jobs.let_join([job])]
 
     def _kill(self, job: ManagedJob, who: str) -> list[ev.Event]:

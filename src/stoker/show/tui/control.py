@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
@@ -39,7 +40,8 @@ MESSAGE_NAME = 24
 class ControlApp(App[int], inherit_bindings=False):
     """An app over a source: what a person may do with it, and in which colours."""
 
-    BINDINGS = actions.bindings("app")
+    # Esc and q in quick succession arrive as Alt+q: tmux waits half a second for what may follow an Esc.
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings("app"), Binding("alt+q", "detach", show=False)]
     COMMANDS: ClassVar[set[Any]] = {Commands}
 
     def __init__(

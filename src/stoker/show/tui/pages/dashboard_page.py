@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
+from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState
 from stoker.model.text import clean
@@ -39,6 +40,9 @@ SIDE_WIDTH = 64
 MAX_BANNERS = 2
 LEAST_ALONE_NAME, ALONE_NAME = 12, 28
 """Lines of what must not be missed, and cells of a job's name in one of them."""
+
+LEAST_FAILED_NAME = 8
+"""Cells of the name of a step that failed in a banner."""
 
 LEAST_FINISHED = 3
 """Lines below the running jobs from which the finished ones are worth a heading."""
@@ -130,6 +134,8 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         texts.append((g.warn, _paused_text(m), "warn"))
     elif state.phase == "frozen":
         texts.append((g.warn, _frozen_text(m), "warn"))
+    if failed := _failed_text(m, width - 2, g):
+        texts.append((g.fail, failed, "error"))
     if not (state.level.guarded or state.over or meters.explained(state, meters.meter_rows(state, height))):
         texts.append((g.warn, meters.UNGUARDED, "warn"))
     if alone := _alone_text(m, width - 2, g):
@@ -140,6 +146,17 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         fit((Part(f"{mark} {clauses(text, width - 2, g.ellipsis)}", f"{ink} bold"),), width)
         for mark, text, ink in texts[:MAX_BANNERS]
     ]
+
+
+def _failed_text(m: Moment, width: int, g: Glyphs) -> str:
+    """Which step has failed in a build that still runs, how many more did, and the key that shows why."""
+    found = () if m.state.over else failed_steps(m.state)
+    if not found:
+        return ""
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    rest = f"{more} failed; {m.key('failures')} shows why"
+    name = plain_name(found[0].output) or "a step"
+    return elide_path(name, max(LEAST_FAILED_NAME, width - cell_len(rest)), g.ellipsis) + rest
 
 
 def _paused_text(m: Moment) -> str:

@@ -14,7 +14,7 @@ from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.input.pending import Act
-from stoker.show.tui.pages.clauses import clauses
+from stoker.show.tui.pages.clauses import clauses, shortened
 from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, first_row, listed, since
 from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment
@@ -42,6 +42,12 @@ LEAST_REASON_WIDTH = 56
 
 NEXT = "; next: "
 """What stands before the reason of the first job that does not fit into the table."""
+
+LEARNS = "waits to learn from "
+"""What a row says of a job whose size is a guess until another has shown what such a job needs."""
+
+BRIEFLY = {LEARNS: "learns from ", "memory kept for ": "kept for "}
+"""Beginnings of reasons, and shorter ones for rows that have no room for these and a name."""
 
 LEAST_WITH_WHY, MOST_WHY, LEAST_REASON = 6, 3, 32
 """Lines of the table from which the picked job's reason stands below it, lines that it takes at most, and cells that
@@ -233,7 +239,11 @@ def _job_line(
 
 def _reason(job: Job, width: int, g: Glyphs) -> Part:
     """Why a job waits, after a blank, as short as a row is: its box says it in full."""
-    return Part(" " + pad(clauses(_beside_figures(reason_text(job)), width - 1, g.ellipsis), width - 1), "text_dim")
+    why = _beside_figures(reason_text(job))
+    for long, short in BRIEFLY.items():
+        if why.startswith(long) and cell_len(shortened(why)[-1]) > width - 1:
+            why = short + why.removeprefix(long)
+    return Part(" " + pad(clauses(why, width - 1, g.ellipsis), width - 1), "text_dim")
 
 
 def _beside_figures(why: str) -> str:
@@ -243,8 +253,8 @@ def _beside_figures(why: str) -> str:
     if why.startswith("holds ") and ", " in why:
         return why.partition(", ")[2]
     if why.startswith("its size is a guess: ") and "; " in why:
-        return f"guess; after {why.partition('; ')[2].partition(' goes first')[0]}"
-    return why.removeprefix("memory is ")
+        return f"{LEARNS}{why.partition('; ')[2].partition(' goes first')[0]}"
+    return why.replace("memory is kept for ", "memory kept for ", 1)
 
 
 def _host(on: str, width: int, g: Glyphs) -> Part:

@@ -48,7 +48,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
     """The first screen: what a person looks at for hours."""
 
     SCOPE = "dashboard"
-    ALWAYS = ("pause-softly", *PageScreen.ALWAYS)
+    ALWAYS = ("failures", "pause-softly", *PageScreen.ALWAYS)
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("dashboard"),
         *(Binding(digit, f"level_type('{digit}')", show=False) for digit in "123456789"),
