@@ -151,6 +151,15 @@ def measure(project: Project, sources: Path, ninjas: dict[str, str], under: str,
         shutil.rmtree(root, ignore_errors=True)
 
 
+def measured(project: Project, sources: Path, ninjas: dict[str, str], under: str, rounds: int) -> Times | None:
+    """One project; None, and a word of it, where its sources or tools are not what it needs."""
+    try:
+        return measure(project, sources, ninjas, under, rounds)
+    except subprocess.CalledProcessError as error:
+        print(f"{project.name} is left out: {error}", flush=True)
+        return None
+
+
 def row(times: Times) -> list[str]:
     """A project's line."""
     bare = [f"{spread(seconds).median:.1f}" for seconds in times.bare.values()]
@@ -162,7 +171,7 @@ def row(times: Times) -> list[str]:
 def missed(results: Sequence[Times]) -> list[str]:
     """The targets that were not reached, in words."""
     found = []
-    for version in results[0].bare:
+    for version in results[0].bare if results else ():
         medians = {times.project: spread(times.over(version)).median for times in results}
         middle = spread(list(medians.values())).median
         later = tuple(map(int, version.split("."))) >= LONGEST_FIRST
@@ -188,14 +197,14 @@ def main() -> int:
     sources = args.sources or Path(tempfile.mkdtemp(prefix="stoker-pace-sources-"))
     try:
         chosen = [project for project in projects if not args.only or project.name in args.only]
-        results = [measure(project, sources.resolve(), ninjas, under, args.rounds) for project in chosen]
+        results = [t for p in chosen if (t := measured(p, sources.resolve(), ninjas, under, args.rounds)) is not None]
     finally:
         if args.sources is None:
             shutil.rmtree(sources, ignore_errors=True)
     head = ["project", "edges", *(f"ninja {v}, s" for v in ninjas), *(f"stoker, × {v}" for v in ninjas), "around, s"]
     late = missed(results)
     told = f"{machine()}; load before: {before:.1f}; {args.rounds} rounds. Missed: {'; '.join(late) or 'nothing'}."
-    summary = {version: over_all(results, version) for version in ninjas}
+    summary = {version: over_all(results, version) for version in ninjas if results}
     text = f"{told}\n\n{table(head, [row(times) for times in results])}\n"
     publish(
         "pace_clock", [asdict(t) for t in results], text, out=args.json, write=args.write, summary=summary
