@@ -235,6 +235,18 @@ def test_what_does_not_fit_waits_and_says_so_once(world: World) -> None:
     assert [d for d in world.decided() if "heavy" in d] == ["governor: hold heavy", "governor: admit heavy"]
 
 
+def test_a_warning_says_once_that_one_job_alone_exceeds_the_budget(world: World) -> None:
+    (birth,) = world.start("huge")
+    assert not any(isinstance(e, ev.Noticed) for e in world.governor.news())
+    world.memory = MemoryLimit("machine", 8 * GIB, 9 * GIB)
+    world.governor.snapshot()
+    (warning,) = (e.text for e in world.governor.news() if isinstance(e, ev.Noticed))
+    assert warning.startswith("huge runs alone")
+    assert "9.0 GiB are used, more than the budget of 8.0 GiB" in warning
+    assert not any(isinstance(e, ev.Noticed) for e in world.governor.news())
+    assert world.stopped([birth]) == [False], "it goes on: nothing else could make room"
+
+
 def test_a_person_may_ignore_memory_in_so_many_words(world: World) -> None:
     world.expected.sizes = {"heavy": 6 * GIB}
     world.memory = MemoryLimit("machine", 8 * GIB, 5 * GIB)

@@ -300,6 +300,18 @@ def test_a_make_that_ended_well_has_done_all_there_was() -> None:
     assert progress_of(reduce_all(records(done))).share == 1.0
 
 
+def test_how_long_the_budget_was_exceeded_is_counted() -> None:
+    def sample(used: int) -> ev.Sampled:
+        return ev.Sampled(MachineSample(50.0, (), 2.0, 300, used, 1, "machine"), (), 0, 1, 0, "", 0)
+
+    state = reduce_all(records([*BEGIN, *map(sample, (200, 310, 429, 400, 300, 250))]))
+    before = reduce_all(records([*BEGIN, *map(sample, (200, 310))]))
+    between = state.time - before.time
+    assert state.memory.over_seconds == pytest.approx(between * 3 / 4), "each sample counts until the next"
+    assert state.memory.over_at is None
+    assert reduce_all(records([*BEGIN, sample(200), sample(300)])).memory.over_seconds == 0
+
+
 def test_the_timeline_stays_bounded_and_keeps_its_peak() -> None:
     def sample(i: int) -> ev.Sampled:
         used = (9 << 30) if i == 777 else (4 << 30)

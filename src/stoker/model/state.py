@@ -280,6 +280,10 @@ class MemoryUse:
     promised: int = 0
     reserve: int = 0
     outlook: tuple[int, ...] = ()
+    over_seconds: float = 0.0
+    """How long the budget was exceeded."""
+    over_at: float | None = None
+    """When it was last seen exceeded; None if it is not now."""
 
 
 @dataclass(frozen=True, slots=True)

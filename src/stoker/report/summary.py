@@ -16,7 +16,7 @@ from stoker.report.job_records import JobRecord
 from stoker.report.phases import phases, together, waits
 from stoker.report.recorded import RecordedBuild
 from stoker.report.wait_causes import cause_in_words
-from stoker.show import killed_text, verification_text
+from stoker.show import budget_text, killed_text, verification_text
 from stoker.show.cache_text import closing_lines
 
 MOST_ROWS = 12
@@ -96,6 +96,8 @@ def _remarks(build: RecordedBuild) -> Iterable[str]:
         f"{c.title}: {c.why} {c.remedy}" for c in (state.diagnosis.causes if state.diagnosis is not None else ())
     )
     yield from killed_text.cost_lines(state)
+    if over := budget_text.over_text(state):
+        yield over
     if state.verification is not None:
         yield verification_text.headline(state.verification)[1]
     by_hand = [d for d in build.decisions if d.who not in STOKER]

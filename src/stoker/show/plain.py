@@ -20,7 +20,7 @@ from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_bytes, format_duration, format_share
 from stoker.model.update import Update
-from stoker.show import cache_text, killed_text, remote_text
+from stoker.show import budget_text, cache_text, killed_text, remote_text
 from stoker.show.attention import Attention
 from stoker.show.governing_text import MAX_NAME, GoverningReporter, newer
 from stoker.show.left_text import left_text
@@ -329,6 +329,7 @@ class PlainRenderer:
         closing = cache_text.closing_lines(state.cache) if state.cache is not None else []
         closing += [("remote", remote)] if (remote := remote_text.outcome_text(state)) else []
         closing += [("killed", line) for line in killed_text.cost_lines(state)]
+        closing += [("memory", over)] if (over := budget_text.over_text(state)) else []
         return [*([Span(f"stoker: {title}: {text}")] for title, text in closing), _ending(state)]
 
 

@@ -23,9 +23,13 @@ from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.engine.jobs.remote_watch import RemoteWatch
 from stoker.engine.jobs.table import JobExpectations, JobTable
 from stoker.model import events as ev
+from stoker.model.units import format_bytes
 
 MAX_ROUNDS = 200
 """Rounds of asking and acting per tick; more than any machine has jobs to freeze one by one."""
+
+MOST_TOO_LARGE = 3
+"""Jobs of a build of which a warning says that they alone need more than the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class Governor:
         self._costly = False
         self._last_freeze = self._last_shed = -math.inf
         self._waits = NO_WAITS
+        self._too_large: set[int] = set()
 
     # -- what counts -------------------------------------------------------------------------------------------
 
@@ -190,7 +195,31 @@ class Governor:
         job.admitted, job.early = time.monotonic(), decision.early
         self.deck.pass_over(job)
         moved = self._gate.release(job)
-        return [*reasons, *moved] if moved or newborn else []
+        return [*self._warn_if_too_large(job), *reasons, *moved] if moved or newborn else []
+
+    def _warn_if_too_large(self, job: ManagedJob) -> list[ev.Event]:
+        """Return a warning if this job alone needed more than the budget in an earlier build."""
+        curve, budget = self._jobs.curve(job), self._memory.last.limit
+        if not curve.source.startswith("history") or curve.peak <= budget:
+            return []
+        text = f"alone needs ~{format_bytes(curve.peak)}, more than the budget of {format_bytes(budget)}"
+        return self._warn(job, f"{text}; it runs alone and is expected to exceed it")
+
+    def _warn_if_over(self) -> list[ev.Event]:
+        """Return a warning if the budget is exceeded while one job runs: nothing is left that could wait for it."""
+        memory, running = self._memory.last, self._jobs.having(Life.RUNNING)
+        if memory.used <= memory.limit or len(running) != 1:
+            return []
+        (job,) = running
+        text = f"runs alone and holds {format_bytes(job.rss)}: {format_bytes(memory.used)} are used"
+        return self._warn(job, f"{text}, more than the budget of {format_bytes(memory.limit)}")
+
+    def _warn(self, job: ManagedJob, text: str) -> list[ev.Event]:
+        """Say it once of a job, and of a few jobs only."""
+        if job.jid in self._too_large or len(self._too_large) >= MOST_TOO_LARGE:
+            return []
+        self._too_large.add(job.jid)
+        return [ev.Noticed("warning", f"{job.job.label} {text}")]
 
     def _freeze(self, job: ManagedJob, decision: Decision) -> list[ev.Event]:
         job.moved_by = "word" if decision.by_word else ""
@@ -222,7 +251,7 @@ class Governor:
     def news(self) -> list[ev.Event]:
         """Announce jobs whose expected peak has clearly changed, and why jobs wait, if the reason is new."""
         moved = [self._jobs.describe(job) for job in self.deck.outdated()]
-        return [*moved, *self.reasons()]
+        return [*self._warn_if_over(), *moved, *self.reasons()]
 
     def reasons(self) -> list[ev.Event]:
         """Announce why jobs wait on deck or frozen, by the last decision, if that is new."""

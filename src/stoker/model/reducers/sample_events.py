@@ -14,6 +14,9 @@ from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState, Job, MemoryUse, OutputUse, RamDiskUse
 from stoker.model.timeline import TimelinePoint
 
+MOST_BETWEEN = 5.0
+"""Seconds between two samples that are counted: nobody knows what happened in a longer gap."""
+
 
 def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     jobs = _with_samples(state.jobs, e.jobs, time)
@@ -38,6 +41,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
             e.promised,
             e.reserve,
             e.outlook,
+            *_time_over(memory, e.machine, time),
         ),
         ramdisk=RamDiskUse(max(state.ramdisk.peak, ramdisk_used), e.ramdisk_reserve),
         disk_written=e.build_written,
@@ -45,6 +49,13 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         timeline=state.timeline.with_point(point),
         recent=state.recent.with_newest(point),
     )
+
+
+def _time_over(memory: MemoryUse, machine: MachineSample, time: float) -> tuple[float, float | None]:
+    """How long the budget has been exceeded in all, and when it was last seen exceeded, if it still is."""
+    since = memory.over_at if memory.over_at is not None else time
+    seconds = memory.over_seconds + min(max(0.0, time - since), MOST_BETWEEN)
+    return seconds, time if machine.memory_used > machine.memory_budget > 0 else None
 
 
 def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...], time: float) -> dict[int, Job]:

@@ -10,7 +10,7 @@ from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
-from stoker.show import killed_text
+from stoker.show import budget_text, killed_text
 from stoker.show.cache_text import closing_lines
 from stoker.show.remote_text import outcome_text
 from stoker.show.tui.pages import decision_lines, header, meters
@@ -76,6 +76,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
         *_next(m),
         *(("killed", line) for line in killed_text.cost_lines(state)),
         ("memory", meters.most_memory(state)),
+        *([("", over)] if (over := budget_text.over_text(state)) else []),
         *([("governed", restraint)] if (restraint := _restraint(state)) else []),
         *([("compared", clean(closing))] if closing else []),
         ("written", meters.written(state)),

@@ -1,0 +1,17 @@
+"""Whether a build kept to its memory budget, in words. Pure. Unaware of screens."""
+
+from __future__ import annotations
+
+from stoker.model.state import BuildState
+from stoker.model.units import format_bytes, format_duration
+
+LEAST_SECONDS = 1.0
+
+
+def over_text(state: BuildState) -> str:
+    """`over the budget for 1:05, at most 429 MiB of 300 MiB`; empty if it was kept."""
+    memory, machine = state.memory, state.machine
+    if memory.over_seconds < LEAST_SECONDS or machine is None:
+        return ""
+    most = f"at most {format_bytes(memory.used_peak)} of {format_bytes(machine.memory_budget)}"
+    return f"over the budget for {format_duration(memory.over_seconds)}, {most}"
