@@ -7,7 +7,7 @@ from dataclasses import replace
 from stoker.model import events as ev
 from stoker.model.samples import JobSample
 from stoker.show.tui.pages import dashboard_page, gantt, memory_chart
-from stoker.show.tui.pages.chart import AXIS_WIDTH
+from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, memory_top
 from stoker.show.tui.pages.job_details import details
 from stoker.show.tui.pages.job_list import JobView
 from stoker.show.tui.pages.lines import text_of, width_of
@@ -121,3 +121,13 @@ def test_a_jobs_box_shows_its_course_and_whether_it_is_on_the_critical_path() ->
     assert "▁▂▃▄▅▆▇█" in lines
     assert any(line.startswith("critical") for line in lines)
     assert any(line.endswith("for about 2 min on a core of its own") for line in lines)
+
+
+def test_a_budget_that_is_exceeded_stands_beside_its_own_line_below_a_round_top() -> None:
+    mib = 2**20
+    top, label = memory_top(429 * mib, 300 * mib)
+    assert label == "600 MiB"
+    areas = [Area([429.0 * mib] * 5 + [0.0] * 5, "memory")]
+    lines = chart(areas, top, 6, UNICODE, label, limit=300 * mib, limit_label="300 MiB")
+    assert [text_of(line)[:8].strip() for line in lines] == ["600 MiB", "", "", "300 MiB", "", "0"]
+    assert UNICODE.dash in text_of(lines[3])

@@ -59,14 +59,18 @@ def chart(
     top_label: str,
     limit: float | None = None,
     limit_ink: str = "rule",
+    limit_label: str = "",
 ) -> list[Line]:
-    """`rows` lines, the axis at the left; `top` is the value at the upper edge, `limit` a dashed line."""
+    """`rows` lines, the axis at the left; `top` is the value at the upper edge, `limit` a dashed line with its label,
+    which goes before that of the upper edge."""
     columns = len(areas[0].values) if areas else 0
     limit_row = None if limit is None else min(rows - 1, max(0, int((1 - limit / top) * rows)))
     lines: list[Line] = []
     for row in range(rows):
         floor = top * (rows - 1 - row) / rows
         label = top_label if row == 0 else "0" if row == rows - 1 else ""
+        if row == limit_row and limit_label:
+            label = limit_label
         axis = Part(pad(label, AXIS_WIDTH - 2, right=True) + f" {g.axis}", "text_dim")
         cells = [_cell(areas, i, floor, top / rows, g, row == limit_row, limit_ink) for i in range(columns)]
         lines.append((axis, *_merged(cells)))
@@ -74,13 +78,13 @@ def chart(
 
 
 def memory_top(peak: float, budget: float) -> tuple[float, str]:
-    """The value at a memory chart's upper edge, and what stands there: the budget, if the peak comes near it.
+    """The value at a memory chart's upper edge, and what stands there: the budget, if the peak comes near it and not
+    far above it.
 
     Else a round size above the peak, so that what there is to see fills the chart.
     """
-    if peak >= BUDGET_FROM * budget:
-        top = max(peak, budget * 1.04)
-        return top, format_bytes(budget if top < budget * 1.1 else top)
+    if BUDGET_FROM * budget <= peak < 1.1 * budget:
+        return max(peak, budget * 1.04), format_bytes(budget)
     unit = 1024.0 ** max(0, int(math.log(max(peak, 1.0), 1024)))
     top = unit * next((step for step in ROUND if step * unit >= peak), ROUND[-1])
     return top, format_bytes(top)

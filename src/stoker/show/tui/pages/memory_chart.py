@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from stoker.model.samples import OUTLOOK_SECONDS
 from stoker.model.state import BuildState
 from stoker.model.timeline import MAX_RECENT_POINTS, RECENT_SPACING, TimelinePoint
-from stoker.model.units import format_rough
+from stoker.model.units import format_bytes, format_rough
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, memory_top
 from stoker.show.tui.pages.lines import Line, Part, fit
 from stoker.show.tui.pages.moment import Moment
@@ -74,8 +74,8 @@ def memory_chart(m: Moment, width: int, rows: int, g: Glyphs, margin: int = AXIS
     budget = state.machine.memory_budget if state.machine is not None else state.memory_total
     top, label = memory_top(max(*used, *own, *expected), budget)
     areas = [Area(own, "memory_build"), Area(used, "memory", line=True), Area(expected, "memory", glyph=g.promised)]
-    limit = budget if budget <= top else None
-    lines = chart(areas, top, rows - 1, g, label, limit=limit, limit_ink="memory_limit")
+    limit, named = budget if budget <= top else None, format_bytes(budget)
+    lines = chart(areas, top, rows - 1, g, label, limit=limit, limit_ink="memory_limit", limit_label=named)
     indent = Part(" " * (margin - AXIS_WIDTH))
     return [*((indent, *line) for line in lines), _axis_line(axis, margin, g, promises=any(expected))]
 

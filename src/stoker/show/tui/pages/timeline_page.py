@@ -153,9 +153,12 @@ def _memory(
     budget = state.machine.memory_budget if state.machine else state.memory_total
     top, label = memory_top(max(*used, *own), budget)
     areas = [Area(own, "memory_build"), Area(used, "memory", line=True)]
-    limit = budget if budget <= top else None
+    limit, named = budget if budget <= top else None, format_bytes(budget)
     legend = _legend(state, columns + AXIS_WIDTH, g, budget)
-    return [legend, *chart(areas, top, rows, g, label, limit=limit, limit_ink="memory_limit")]
+    return [
+        legend,
+        *chart(areas, top, rows, g, label, limit=limit, limit_ink="memory_limit", limit_label=named),
+    ]
 
 
 def _charts(m: Moment, columns: int, height: int, g: Glyphs, span: tuple[float, float]) -> list[Line]:
