@@ -166,3 +166,5 @@ def test_the_jobs_dropped_after_a_failure_do_not_hide_it(stoker: Stoker, tmp_pat
         assert "jobs that had not started were discarded after the failure" in after
         assert after.rstrip().endswith("ninja: build stopped: subcommand failed.")
     assert stoker.run("log", "--raw", build).stdout == raw
+    assert b"[code=137]" not in (diagnosis := stoker.run("diagnose", build).stdout)
+    assert diagnosis.count(b"FAILED: ") <= 1

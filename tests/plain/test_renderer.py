@@ -14,7 +14,7 @@ from stoker.model.update import Link, Update
 from stoker.show.plain import MAX_BURST, PlainRenderer
 from stoker.show.verification_text import headline
 
-from .fakes import START, done, state
+from .fakes import START, done, machine, state
 
 LEVEL = Level("auto", 16, 128)
 CLOCK = re.compile(r"^stoker \d\d:\d\d:\d\d  ")
@@ -388,3 +388,11 @@ def test_the_verdict_comes_once_and_before_the_end() -> None:
 def test_the_verdict_in_one_line(changes: dict[str, Any], verdict: str) -> None:
     found = replace(FOUND, ok=True, requested=(), devices=FOUND.devices[:1], problems=())
     assert headline(replace(found, **changes))[1] == verdict
+
+
+def test_a_small_budget_is_shown_in_mebibytes() -> None:
+    renderer = PlainRenderer()
+    small = machine(0.43, 0.59)
+    tell(renderer, state(machine=small))
+    (line,) = tell(renderer, state(1, machine=small), 60)
+    assert "mem 440/604 MiB" in line

@@ -5,8 +5,9 @@ Unaware of where the log is from.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -22,6 +23,9 @@ from stoker.model.text import plain
 
 FOLLOWS = 10
 """Lines behind a known failure, though builds may survive it, within which an unknown one is taken for its result."""
+
+_STATUS = re.compile(r"\[\d{1,7}/\d{1,7}\] ")
+"""What ninja prints above a failed job."""
 
 _NO_TEXT = bytes({*range(1, 32), 127} - set(b"\a\b\t\n\f\r\x1b"))
 """Control characters that no tool prints. Zeros do not count: a log that two write to may have a hole of them."""
@@ -100,7 +104,20 @@ def read_log(
         causes.insert(0, likely)
     if not causes and not well and not has_failed and complete:
         causes = _last_lines(tail)
-    return LogReading(tuple(causes), well, complete)
+    return LogReading(tuple(_until(no_error, cause) for cause in causes), well, complete)
+
+
+def _until(no_error: Callable[[str], bool], cause: Cause) -> Cause:
+    """The cause with the lines around it up to what the build tool prints of a job that was killed or dropped."""
+    if cause.line is None:
+        return cause
+    behind = cause.line - cause.context_line + 1
+    end = next((at for at in range(behind, len(cause.context)) if no_error(cause.context[at])), None)
+    if end is None:
+        return cause
+    if end > behind and _STATUS.match(cause.context[end - 1]):
+        end -= 1
+    return replace(cause, context=cause.context[:end])
 
 
 def _likelier(likely: Likely, matches: list[Match]) -> Cause | None:

@@ -395,8 +395,7 @@ def _progress_text(state: BuildState, now: float) -> str:
     else:
         parts.append(ungoverned(state) if state.level.ungoverned else _name(state.activity) or state.phase)
     if state.machine is not None:
-        used, budget = state.machine.memory_used / _GIB, state.machine.memory_budget / _GIB
-        parts.append(f"mem {used:.1f}/{budget:.1f} GiB")
+        parts.append(f"mem {_share_of_memory(state.machine.memory_used, state.machine.memory_budget)}")
         if (disk := state.machine.ramdisk) is not None and not state.over:
             parts.append(f"RAM disk {disk.used / _GIB:.1f}/{disk.size / _GIB:.1f} GiB")
     if state.cache is not None and (rate := cache_text.rate_text(state.cache)):
@@ -404,6 +403,13 @@ def _progress_text(state: BuildState, now: float) -> str:
     if left := left_text(state, now):
         parts.append(f"ETA {left}")
     return "  ".join(parts)
+
+
+def _share_of_memory(used: int, budget: int) -> str:
+    """`18.2/23.4 GiB`, or `446/600 MiB` below 10 GiB."""
+    if budget >= 10 * _GIB:
+        return f"{used / _GIB:.1f}/{budget / _GIB:.1f} GiB"
+    return f"{used / 2**20:.0f}/{budget / 2**20:.0f} MiB"
 
 
 def _ending(state: BuildState) -> list[Span]:
