@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,27 @@ def test_a_second_build_is_refused_with_what_to_do(stoker: Stoker, how: str) -> 
     said = second.stderr.decode()
     assert (second.returncode, second.stdout, said.count("\n")) == (125, b"", 1)
     assert said.startswith(f"stoker: {first} runs the same command in the same folder since ")
-    assert f"stoker attach {first}, or start it anyway with: stoker run --again" in said
+    assert f"stoker attach {first}, or start it anyway with: stoker run --again {how} -- sleep 600\n" in said
     assert [path.name for path in stoker.state.glob("stoker/builds/*")] == [first]
+
+
+def test_the_command_to_start_it_anyway_can_be_copied(stoker: Stoker) -> None:
+    command = ("sh", "-c", "sleep 600 # it's long")
+    first = stoker.detach(*command)
+    said = stoker.run("run", "--detach", "-j", "2", "--name", "my own", "--", *command).stderr.decode()
+    copied = shlex.split(said.partition("anyway with: ")[2])
+    assert copied == ["stoker", "run", "--again", "--detach", "-j", "2", "--name", "my own", "--", *command]
+    again = stoker.run(*copied[1:])
+    assert (again.returncode, again.stdout.decode().strip() != first) == (0, True)
+
+
+@pytest.mark.parametrize("words", [("x" * 5000,), ("two\nlines",)])
+def test_a_command_that_fits_no_line_is_not_printed(stoker: Stoker, words: tuple[str, ...]) -> None:
+    command = ("sh", "-c", "sleep 600", *words)
+    stoker.detach(*command)
+    said = stoker.run("run", "--detach", "--", *command).stderr.decode()
+    assert said.endswith("anyway with: stoker run --again, and the rest as before\n")
+    assert said.count("\n") == 1
 
 
 def test_on_a_terminal_nothing_is_asked(stoker: Stoker) -> None:

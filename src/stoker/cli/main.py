@@ -93,6 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
 
 
+OTHER_NAMES = {"--level": ("-j",)}
+"""Options that people try because the screens use the word, and what the option is called."""
+
+
 def _without_words() -> list[str]:
     """Return what a bare `stoker` means: the builds, before a person at a terminal, else help."""
     from stoker.cli.screen import has_size, running_in_terminal
@@ -134,6 +138,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     args, unknown = build_parser(words[0] if words else "").parse_known_args(words)
     if unknown:
         raise CliError(_unknown(unknown, args.command))
+    args.given = list(words)
     return args
 
 
@@ -143,7 +148,9 @@ def _unknown(words: Sequence[str], command: str) -> str:
     if options:
         parser = Parser()
         _module(command).add_arguments(parser)
-        near = difflib.get_close_matches(options[0].partition("=")[0], parser.options, 1)
+        option = options[0].partition("=")[0]
+        meant = [known for known in OTHER_NAMES.get(option, ()) if known in parser.options]
+        near = meant or difflib.get_close_matches(option, set(parser.options) - _LEFT_ALONE, 1)
         hint = f"did you mean {near[0]}?" if near else f"see 'stoker {command} --help'"
         return f"{command} has no option {options[0]}; {hint}"
     return f"{command}: {words[0]!r} is one word too many; see 'stoker {command} --help'"

@@ -30,7 +30,7 @@ RECORDS_BETWEEN = 200
 def load(wanted: str | None) -> RecordedBuild:
     """Return the build that an ID, a name or a journal's path means. Raises CliError, or JournalError."""
     path = Path(wanted) if wanted else None
-    paths = None if path is not None and path.is_file() else find(wanted)
+    paths = None if path is not None and path.is_file() else find(wanted, or_file=True)
     journal = paths.journal if paths is not None else path
     assert journal is not None  # noqa: S101  (`find` raises where there is none)
     with progress(f"reading {journal}") as far:

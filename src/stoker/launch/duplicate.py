@@ -5,6 +5,7 @@ Unaware of how either is started.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 
@@ -12,16 +13,26 @@ from stoker.config.paths import build_paths
 from stoker.contract.spec_file import BuildSpec
 from stoker.contract.strict_json import load_or_none
 from stoker.launch.refusals import DuplicateBuildError
+from stoker.model.text import clean
 from stoker.record.builds import live_builds
 
+LONGEST = 400
+"""Characters of a command that is printed for copying; of a longer one only what to add to it is said."""
 
-def check_alone(words: Sequence[str], folder: str) -> None:
-    """Refuse to start `words` in `folder` a second time. Raises DuplicateBuildError."""
+
+def check_alone(words: Sequence[str], folder: str, anyway: Sequence[str]) -> None:
+    """Refuse to start `words` in `folder` a second time; the command `anyway` would. Raises DuplicateBuildError."""
     for build in live_builds():
         spec = load_or_none(BuildSpec, build_paths(build.id).spec)
         if spec is not None and (spec.cwd, spec.words) == (folder, tuple(words)):
             since = time.strftime("%Y-%m-%d %H:%M", time.localtime(build.started))
             raise DuplicateBuildError(
                 f"{build.id} runs the same command in the same folder since {since}; "
-                f"watch it with: stoker attach {build.id}, or start it anyway with: stoker run --again"
+                f"watch it with: stoker attach {build.id}, or start it anyway with: {_copyable(anyway)}"
             )
+
+
+def _copyable(command: Sequence[str]) -> str:
+    """Return a command that a shell understands, on one line."""
+    text = shlex.join(command)
+    return text if text == clean(text, LONGEST) else "stoker run --again, and the rest as before"

@@ -127,7 +127,8 @@ def _request(
         raise CannotResumeError(f"{paths.spec} cannot be read; start a new build")
     if not wish.again:
         try:
-            check_alone(old.words, old.cwd)
+            remedy = ("--remedy",) if wish.remedy else ()
+            check_alone(old.words, old.cwd, ("stoker", "run", "--again", "--resume", *remedy, paths.id))
         except DuplicateBuildError as err:
             raise CannotResumeError(str(err)) from err
     kept = load_environment(paths.environment, os.environ)

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     if math.isnan(args.speed) or args.speed <= 0:
         raise CliError("--speed is a number above 0")
     path = Path(args.id)
-    journal = path if path.is_file() else find(args.id).journal
+    journal = path if path.is_file() else find(args.id, or_file=True).journal
     screen = pick_screen(args)
     source = ReplaySource(journal, args.speed, hold_at_end=isinstance(screen, TuiOptions))
     if isinstance(screen, TuiOptions):

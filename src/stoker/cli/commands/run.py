@@ -127,7 +127,7 @@ def _start(args: argparse.Namespace, make: Callable[[str], BuildRequest]) -> int
     def checked(folder: str) -> BuildRequest:
         request = made(folder)
         if not args.again:
-            check_alone(request.spec.words, folder)
+            check_alone(request.spec.words, folder, ("stoker", "run", "--again", *args.given[1:]))
         return request
 
     return show_own(start_build(checked, say, early.keep), screen)
