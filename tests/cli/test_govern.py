@@ -152,3 +152,11 @@ def test_a_name_that_two_builds_have_is_told_as_such(stoker: Stoker) -> None:
         assert stoker.run("run", "--again", "--detach", "--name", "twin", "--", "sleep", "600").returncode == 0
     for words in (["jobs", "twin"], ["jobs", "twin", "2"], ["pause", "twin"]):
         assert "'twin' may mean several builds; name one of twin-" in refused(stoker, 1, *words)
+
+
+def test_more_memory_than_there_is_gets_one_line_with_what_counts(stoker: Stoker) -> None:
+    said = stoker.run("run", "--plain", "--memory", "999T", "--", "true").stderr.decode()
+    (line,) = [line for line in said.splitlines() if "--memory" in line]
+    assert re.search(r"warning: --memory 999 TiB is more than .+; [0-9.]+ [MG]iB counts instead$", line)
+    said = stoker.run("run", "--plain", "--memory", "100%", "--", "true").stderr.decode()
+    assert "--memory" not in said

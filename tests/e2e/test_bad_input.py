@@ -49,6 +49,13 @@ from support.program import Stoker, write_ninja
         ),
         (["run", "--memory", "120%", "--", "true"], 2, "from 1% to 100%"),
         (["run", "--memory", "0", "--", "true"], 2, "write it as 12G"),
+        (
+            ["run", "--theme", "nosuch", "--", "true"],
+            2,
+            "no theme 'nosuch'; known are ansi-16, colour-blind-safe, dark, high-contrast, light; 'stoker themes list'",
+        ),
+        (["run", "--detach", "--theme", "drk", "--", "true"], 2, "no theme 'drk'; did you mean 'dark'?"),
+        (["history", "--theme", "drk"], 2, "no theme 'drk'; did you mean 'dark'?"),
         (["demo", "-j", "-3"], 2, "'-3' is not a level"),
         (["jobs", "0"], 2, "'0' is not a level; write a number from 1 to 4096, or auto; to run nothing: stoker pause"),
         (["jobs", "-1"], 2, "'-1' is not a level"),

@@ -98,7 +98,15 @@ def screen(parser: argparse.ArgumentParser) -> None:
 
 def theme(parser: argparse.ArgumentParser) -> None:
     """`--theme` of what shows a full screen."""
-    parser.add_argument("--theme", help="a theme's name; 'stoker themes list' shows them")
+    parser.add_argument("--theme", type=theme_name, help="a theme's name; 'stoker themes list' shows them")
+
+
+def theme_name(text: str) -> str:
+    """Return the value of `--theme`, which is refused without a terminal too. Raises CliError if there is none."""
+    from stoker.cli.tui_options import check_theme
+
+    check_theme(text)
+    return text
 
 
 def build_id(parser: argparse.ArgumentParser) -> None:

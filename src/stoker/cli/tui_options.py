@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from stoker.cli.errors import CliError
 from stoker.cli.streams import locale_is_ascii
+from stoker.config.config_error import ConfigError
 from stoker.config.paths import settings_path
 from stoker.config.settings import Settings, load_settings
 from stoker.config.themes import NoSuchThemeError, Theme, load_themes, pick_theme, theme_folders, watch_themes
@@ -35,24 +36,36 @@ class TuiOptions:
     """Makes one more line for the end screen; nothing by default."""
 
 
+def check_theme(name: str) -> None:
+    """Check that a theme asked for by name exists. Raises CliError, after the faults of files that might hold it."""
+    themes, faults = load_themes(theme_folders())
+    try:
+        pick_theme(name, themes, os.environ)
+    except NoSuchThemeError as err:
+        _print_faults(faults)
+        raise CliError(f"{err}; 'stoker themes list' shows them") from err
+
+
 def tui_options(theme_name: str | None) -> TuiOptions:
-    """Read settings and themes. Faults in files are printed and passed over; a theme asked for by name must exist."""
+    """Read settings and themes. Faults in files are printed and passed over; `theme_name` exists."""
     from stoker.show.tui.input.actions import TABLE
 
     settings, faults = load_settings(settings_path(), {action.id for action in TABLE})
     themes, theme_faults = load_themes(theme_folders())
-    for fault in (*faults, *theme_faults):
-        print(f"stoker: {clean(str(fault))}", file=sys.stderr)
+    _print_faults((*faults, *theme_faults))
     wanted = theme_name or settings.theme
     try:
         theme = pick_theme(wanted, themes, os.environ)
     except NoSuchThemeError as err:
-        if theme_name is not None:
-            raise CliError(f"{err}; 'stoker themes list' shows them") from err
         print(f"stoker: {settings_path()}: {err}", file=sys.stderr)
         theme = pick_theme("auto", themes, os.environ)
     ascii_only = settings.ascii == "yes" or (settings.ascii == "auto" and locale_is_ascii())
     return TuiOptions(themes, theme, settings, ascii_only)
+
+
+def _print_faults(faults: Sequence[ConfigError]) -> None:
+    for fault in faults:
+        print(f"stoker: {clean(str(fault))}", file=sys.stderr)
 
 
 def run_screens(source: UpdateSource, options: TuiOptions, go_on: GoOn | None = None) -> None:

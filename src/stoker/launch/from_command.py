@@ -7,12 +7,17 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stoker.contract.spec_file import BuildSpec
 from stoker.launch.refusals import CommandNotFoundError, NotExecutableError
 from stoker.launch.remote_slots import remote_slots
 from stoker.launch.request import BuildRequest
 from stoker.launch.window import prepared, window_for
+from stoker.model.units import format_bytes
+
+if TYPE_CHECKING:
+    from stoker.sense.machine.cgroup import MemoryLimit
 
 BUILD_FOLDERS = ("build", "out", "_build", "builddir", "release", "debug")
 """Usual names of the folder that a project is built in."""
@@ -31,7 +36,7 @@ def command_build(
     window = window_of(cwd, jobs, memory, known)
     run = prepared(words, window, jobs, known)
     spec = BuildSpec(name, cwd, run.words, tuple(words), jobs=jobs, memory=memory, note=run.note)
-    return BuildRequest(spec, window, run.environment, environ)
+    return BuildRequest(spec, window, run.environment, environ).noticing(*above_limit(memory))
 
 
 def check_command(command: str) -> None:
@@ -66,10 +71,26 @@ def window_of(cwd: str, jobs: int | None, memory: int | None, environ: Mapping[s
     )
 
 
+def above_limit(memory: int | None) -> tuple[str, ...]:
+    """Return a warning if the user allows the build more memory than there is: then that is not what counts."""
+    if memory is None:
+        return ()
+    limit = _limit()
+    if not limit.limit or memory <= limit.limit:
+        return ()
+    where = "this machine has" if limit.path == "machine" else f"the control group {limit.path} allows"
+    return (f"--memory {format_bytes(memory)} is more than {where}; {format_bytes(limit.limit)} counts instead",)
+
+
 def bytes_of(memory: int | float | None) -> int | None:
     """Return in bytes what jobs may hold together; a share (a float) is relative to the tightest limit around us."""
     if not isinstance(memory, float):
         return memory
+    return int(memory * _limit().limit)
+
+
+def _limit() -> MemoryLimit:
+    """Return the tightest limit around us."""
     from stoker.sense.machine.machine import MachineReader
 
-    return int(memory * MachineReader(os.getpid(), "/").memory(0).limit)
+    return MachineReader(os.getpid(), "/").memory(0)

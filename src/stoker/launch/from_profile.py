@@ -17,7 +17,7 @@ from stoker.config.profiles.load import ProfileError, load_profile
 from stoker.config.profiles.profile import Profile
 from stoker.contract.container_words import labelled
 from stoker.contract.spec_file import BuildSpec, DistScheduler, Origin, StepSpec
-from stoker.launch.from_command import window_of
+from stoker.launch.from_command import above_limit, window_of
 from stoker.launch.in_container import run_words
 from stoker.launch.refusals import CommandNotFoundError, RequestError
 from stoker.launch.request import BuildRequest
@@ -106,7 +106,7 @@ def profile_build(
         cache=added.cache,
         dist=DistScheduler(profile.dist.scheduler, profile.dist.token_from) if profile.dist.scheduler else None,
     )
-    return BuildRequest(spec, window, added.variables, secrets=added.secrets)
+    return BuildRequest(spec, window, added.variables, secrets=added.secrets).noticing(*above_limit(memory))
 
 
 def _contained(run: Prepared, profile: Profile, step: profiles.ProfileStep, folder: str) -> Prepared:
