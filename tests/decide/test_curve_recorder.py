@@ -8,18 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.memory.curve_recorder import BASE, GROWTH, KEPT, CurveRecorder
+from stoker.decide.memory.curve_recorder import BASE, GROWTH, KEPT, CurveRecorder, RecordedCurve
 from stoker.decide.memory.curves import MAX_POINTS, Curve, Point
 
 MIB = 2**20
 GIB = 2**30
 
 
-def recorded(samples: Sequence[tuple[float, float]], seconds: float = 100.0) -> tuple[Point, ...] | None:
+def record(
+    samples: Sequence[tuple[float, float]], seconds: float = 100.0, *, ran: float | None = None, tool: str = "cxx"
+) -> RecordedCurve | None:
+    """Record a job that was last sampled after `ran` seconds: at its end, if nothing else is said."""
     recorder = CurveRecorder()
     for age, size in samples:
-        recorder.sample(1, age, size, "cc1plus")
-    return recorder.finish(1, seconds)
+        recorder.sample(1, age, size, "cc1plus", seconds if ran is None else ran)
+    return recorder.finish(1, tool, seconds)
+
+
+def recorded(samples: Sequence[tuple[float, float]], seconds: float = 100.0) -> tuple[Point, ...] | None:
+    curve = record(samples, seconds)
+    return curve.points if curve is not None else None
 
 
 def kernel(age: float) -> float:
@@ -42,22 +50,22 @@ def test_a_long_job_leaves_its_shape_in_a_few_points() -> None:
 def test_passes_are_kept() -> None:
     recorder = CurveRecorder()
     for age in range(30):
-        recorder.sample(
-            1, age, (10 - abs(10 - age)) * MIB + GIB, "cudafe++" if age < 5 else "a name of more than fifteen"
-        )
-    points = recorder.finish(1, 30.0)
-    assert points is not None
+        phase = "cudafe++" if age < 5 else "a name of more than fifteen"
+        recorder.sample(1, age, (10 - abs(10 - age)) * MIB + GIB, phase, float(age))
+    curve = recorder.finish(1, "nvcc", 30.0)
+    assert curve is not None
+    points = curve.points
     assert [points[0].phase, points[-1].phase] == ["cudafe++", "a name of more "]
 
 
 def test_memory_is_bounded_however_long_a_job_runs() -> None:
     recorder = CurveRecorder()
     for step in range(20_000):
-        recorder.sample(1, step * 0.25, (step * 7919) % 1000 * MIB, "ld")
+        recorder.sample(1, step * 0.25, (step * 7919) % 1000 * MIB, "ld", step * 0.25)
         assert len(recorder._records[1].points) < KEPT
-    points = recorder.finish(1, 5000.0)
-    assert points is not None
-    assert max(p.size for p in points) == 999 * MIB
+    curve = recorder.finish(1, "link", 5000.0)
+    assert curve is not None
+    assert max(p.size for p in curve.points) == 999 * MIB
 
 
 def test_standing_still_adds_nothing_but_what_was_held() -> None:
@@ -80,21 +88,61 @@ def test_what_was_not_seen_is_not_taught(samples: list[tuple[float, float]]) -> 
 def test_a_job_met_in_mid_life_teaches_nothing_even_if_its_age_is_small() -> None:
     recorder = CurveRecorder()
     recorder.adopted(1)
-    recorder.sample(1, 0.5, MIB, "ld")
-    assert recorder.finish(1, 9.0) is None
-    recorder.sample(1, 0.5, MIB, "ld")
-    assert recorder.finish(1, 0.9) is not None, "the number belongs to another job now"
+    recorder.sample(1, 0.5, MIB, "ld", 0.5)
+    assert recorder.finish(1, "link", 9.0) is None
+    recorder.sample(1, 0.5, MIB, "ld", 0.5)
+    assert recorder.finish(1, "link", 0.9) is not None, "the number belongs to another job now"
 
 
-def test_a_job_between_two_samples_was_small() -> None:
-    never_seen = recorded([], seconds=0.5)
+@pytest.mark.parametrize("tool", ["cxx", "nvcc", "link"])
+def test_a_compiler_between_two_samples_was_small_and_how_small_is_a_guess(tool: str) -> None:
+    never_seen = record([], seconds=0.5, tool=tool)
     assert never_seen is not None
-    assert Curve(never_seen).duration == 0.5
-    assert BASE < Curve(never_seen).peak <= BASE + GROWTH
-    waited_on_deck = recorded([(0.0, MIB)] * 300, seconds=300.0)
+    assert never_seen.guessed
+    assert Curve(never_seen.points).duration == 0.5
+    assert BASE < Curve(never_seen.points).peak <= BASE + GROWTH
+    waited_on_deck = record([(0.0, MIB)] * 300, seconds=300.0, ran=0.0, tool=tool)
     assert waited_on_deck is not None
-    assert Curve(waited_on_deck).duration <= 1.0
-    assert Curve(waited_on_deck).peak <= BASE + GROWTH
+    assert waited_on_deck.guessed
+    assert Curve(waited_on_deck.points).duration <= 1.0
+    assert Curve(waited_on_deck.points).peak <= BASE + GROWTH
+
+
+@pytest.mark.parametrize("tool", ["archive", "other"])
+def test_a_tool_that_compiles_nothing_is_not_taken_to_grow_like_a_compiler(tool: str) -> None:
+    for unseen in (record([], seconds=0.9, tool=tool), record([(0.0, MIB)], seconds=1.1, ran=0.0, tool=tool)):
+        assert unseen is not None
+        assert unseen.guessed
+        assert Curve(unseen.points).peak == BASE
+
+
+def test_a_job_that_was_seen_asleep_held_what_was_seen() -> None:
+    """`sleep 1` uses no CPU time that the kernel counts, but it ran, and was measured."""
+    asleep = record([(0.0, MIB), (0.0, 2 * MIB)], seconds=1.0, ran=0.9, tool="other")
+    assert asleep is not None
+    assert not asleep.guessed
+    assert Curve(asleep.points).peak == 2 * MIB
+    sharing_all = record([(0.0, 0)], seconds=1.0, ran=0.9, tool="other")
+    assert sharing_all is not None
+    assert not sharing_all.guessed
+    assert 0 < Curve(sharing_all.points).peak < MIB
+
+
+@pytest.mark.parametrize(("age", "ran"), [(0.0, 0.0), (0.01, 0.0), (0.0, 0.1), (0.2, 0.3)])
+def test_samples_of_a_beginning_are_no_measurement_of_the_whole(age: float, ran: float) -> None:
+    """On deck, or just released: a shell that is about to start a compiler."""
+    begun = record([(age, MIB)], seconds=1.0, ran=ran)
+    assert begun is not None
+    assert begun.guessed
+
+
+@pytest.mark.parametrize("seconds", [2.1, 60.0])
+def test_a_job_sampled_every_second_is_measured(seconds: float) -> None:
+    sampled = record(
+        [(seconds - 1, GIB)] if seconds < 3 else [(float(t), GIB) for t in range(60)], seconds, ran=seconds - 1
+    )
+    assert sampled is not None
+    assert not sampled.guessed
 
 
 def test_one_sample_is_not_the_end_of_a_climb() -> None:
@@ -115,10 +163,10 @@ def test_a_climb_goes_on_as_it_went_and_no_faster() -> None:
 
 def test_a_dropped_job_is_forgotten() -> None:
     recorder = CurveRecorder()
-    recorder.sample(1, 1.0, GIB, "ld")
+    recorder.sample(1, 1.0, GIB, "ld", 1.0)
     recorder.drop(1)
     recorder.drop(2)
-    assert recorder.finish(1, 60.0) is None
+    assert recorder.finish(1, "link", 60.0) is None
 
 
 @given(

@@ -51,7 +51,7 @@ def run(
     """A job that climbs to `peak` GiB and holds it for a second half, sampled once a second."""
     for age in range(seconds):
         held = peak * GIB * min(1.0, 2 * age / seconds)
-        expectations.sample(jid, float(age), held, "cc1plus")
+        expectations.sample(jid, float(age), held, "cc1plus", float(age))
     expectations.finished(jid, output, tool, argv, ok, float(seconds))
 
 
@@ -142,7 +142,7 @@ async def test_who_teaches_nothing(path: Path, how: str) -> None:
     if how == "adopted":
         first.adopted(1)
     if how == "killed":
-        first.sample(1, 1.0, 9.0 * GIB, "cc1plus")
+        first.sample(1, 1.0, 9.0 * GIB, "cc1plus", 1.0)
         first.lost(1)
     else:
         run(first, 1, "a.o", () if how == "unknown command" else argv, ok=how != "failed")
@@ -153,15 +153,28 @@ async def test_who_teaches_nothing(path: Path, how: str) -> None:
     await second.close()
 
 
-async def test_a_job_too_short_to_be_seen_is_small_the_next_time(path: Path) -> None:
+async def test_a_job_too_short_to_be_seen_teaches_this_build_and_no_other(path: Path) -> None:
     first = Expectations(PRIORS, History(path))
-    first.finished(1, "a.o", "cxx", compile_line("a.o"), ok=True, seconds=0.3)
+    before = first.expect(9, "b.o", "cxx", compile_line("b.o")).peak
+    for jid in range(1, 4):
+        first.finished(jid, f"{jid}.o", "cxx", compile_line(f"{jid}.o"), ok=True, seconds=0.3)
+    assert first.expect(9, "b.o", "cxx", compile_line("b.o")).peak < before
     await first.close()
     second = Expectations(PRIORS, History(path))
-    curve = second.expect(1, "a.o", "cxx", compile_line("a.o"))
-    assert curve.source == "history"
-    assert curve.peak < GIB / 8
-    assert curve.duration < 1
+    assert second.expect(1, "1.o", "cxx", compile_line("1.o")).source == "prior cxx"
+    await second.close()
+
+
+async def test_a_job_that_slept_is_remembered_as_it_was_measured(path: Path) -> None:
+    first = Expectations(PRIORS, History(path))
+    argv = ("/bin/sh", "-c", "sleep 2; touch a")
+    for ran in (0.0, 0.0, 0.7, 1.7):  # on deck at first
+        first.sample(1, 0.0, 2.0**20, "sleep", ran)
+    first.finished(1, "a", "other", argv, ok=True, seconds=2.0)
+    await first.close()
+    second = Expectations(PRIORS, History(path))
+    curve = second.expect(1, "a", "other", argv)
+    assert (curve.source, round(curve.peak)) == ("history", 2**20)
     await second.close()
 
 
@@ -236,7 +249,7 @@ async def test_an_engine_that_takes_over_expects_to_the_digit_what_the_one_befor
         peak, seconds = 0.9 + 0.37 * jid, 20 + 3 * jid
         argv, output = compile_line(f"{jid}.o"), f"{jid}.o"
         for age in range(seconds):
-            first.sample(jid, age * 1.0001, peak * GIB * min(1.0, 2 * age / seconds) + 0.3, "cc1plus")
+            first.sample(jid, age * 1.0001, peak * GIB * min(1.0, 2 * age / seconds) + 0.3, "cc1plus", age)
         lesson = first.finished(jid, output, "cxx", argv, ok=True, seconds=float(seconds))
         event = ev.JobFinished(jid, 1, output, "cxx", float(seconds), "ok", lesson=lesson)
         journal.append(dump_line(encode_record(ev.Record(jid, 0.0, event))))

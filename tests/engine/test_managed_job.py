@@ -54,3 +54,27 @@ def test_a_leap_counts_before_a_whole_span_has_been_measured() -> None:
     grow(job, 0.1, 20)
     grow(job, 0.2, 200)
     assert job.growth.rise / MIB == pytest.approx(500)
+
+
+def test_a_job_on_deck_does_not_run_and_a_frozen_one_has_run(table: JobTable) -> None:
+    job = managed_job(1, Life.ON_DECK)
+    born = job.arrived
+    table.add(job)
+    assert job.ran_for(born + 9.0) == 0
+    table.move(job, Life.RUNNING, born + 10.0)
+    assert job.ran_for(born + 12.0) == pytest.approx(2.0)
+    table.move(job, Life.FROZEN, born + 13.0)
+    assert job.ran_for(born + 20.0) == pytest.approx(3.0)
+
+
+def test_what_is_learned_of_a_job_on_deck_is_no_sample_of_its_run() -> None:
+    expected = FixedExpectations()
+    table = JobTable(expected, BuildState())
+    waiting, running = managed_job(1, Life.ON_DECK), managed_job(2)
+    for job in (waiting, running):
+        job.arrived -= 5.0
+        table.add(job)
+        table.measure(job, use_of(job.job, rss=MIB))
+    ran = dict(expected.sampled)
+    assert ran[1] == 0
+    assert ran[2] >= 5.0

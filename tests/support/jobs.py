@@ -21,6 +21,7 @@ class FixedExpectations:
     learnt: list[tuple[str, bool, float]] = field(default_factory=list)
     adopted_jobs: list[int] = field(default_factory=list)
     curves: dict[str, Curve] = field(default_factory=dict)
+    sampled: list[tuple[int, float]] = field(default_factory=list)
     version: int = 0
 
     def set_cores(self, cores: float) -> None:
@@ -32,8 +33,8 @@ class FixedExpectations:
     def width(self, argv: tuple[str, ...]) -> float:
         return 1.0
 
-    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
-        pass
+    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str, ran: float) -> None:
+        self.sampled.append((jid, ran))
 
     def adopted(self, jid: int) -> None:
         self.adopted_jobs.append(jid)

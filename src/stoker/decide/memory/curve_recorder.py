@@ -6,6 +6,7 @@ Pure. Unaware of processes and clocks: ages are CPU seconds, which stand still w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stoker.decide.memory.curves import Point, flat, simplified
 
@@ -23,12 +24,24 @@ LEAST_GAP, GAP_SHARE = 10.0, 0.25
 UNSEEN_SECONDS = 2.0
 """A job that ended within this time may have run between two samples; a longer one was missed for another reason."""
 
+UNSEEN_SHARE = 0.5
+"""Of a job that ran on for this share of its life after its last sample, or more, the samples are a beginning."""
+
 UNSEEN_MOST = 1.0
 """CPU seconds that a job between two samples can have used, samples being a second apart."""
 
 GROWTH = 128 * 2**20
 """Bytes that a compiler takes in a CPU second at first: g++ on flash-attention's flash_api.cpp 105 to 130 MiB,
 cudafe++ 170 MiB (measured). Nothing more is assumed of what nobody saw."""
+
+GROWS = frozenset({"cxx", "nvcc", "link"})
+"""Tools of which that growth is assumed; a script or an archiver between two samples has held next to nothing."""
+
+LEAST_AGE = 0.01
+"""CPU seconds of a job that used too few to be counted: the kernel counts in these steps."""
+
+LEAST_HELD = 4096.0
+"""Bytes of a process all of whose memory is shared with others, which counts as none of its own."""
 
 BASE = 16 * 2**20
 """Bytes of a shell and a compiler driver."""
@@ -37,10 +50,18 @@ MAX_PHASE = 15
 """Characters of a process's name, as the kernel keeps it."""
 
 
+class RecordedCurve(NamedTuple):
+    """What a job held in its life. `guessed`: too little of it was seen, and a bound takes the place of samples."""
+
+    points: tuple[Point, ...]
+    guessed: bool = False
+
+
 @dataclass(slots=True)
 class _Record:
     points: list[Point] = field(default_factory=list)
     count: int = 0
+    ran: float = 0.0
     gap: float = 0.0
     whole: bool = True
 
@@ -51,9 +72,13 @@ class CurveRecorder:
     def __init__(self) -> None:
         self._records: dict[int, _Record] = {}
 
-    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
-        """Note that the job has used `cpu_seconds`, holds `rss` bytes, and is in the compiler pass `phase`."""
+    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str, ran: float) -> None:
+        """Note that the job has used `cpu_seconds`, holds `rss` bytes, and is in the compiler pass `phase`.
+
+        `ran` is how many seconds by the clock it has run for, without the time on deck; 0 until it is released.
+        """
         record = self._records.setdefault(jid, _Record())
+        record.ran = max(record.ran, ran)
         points = record.points
         point = Point(max(cpu_seconds, 0.0), max(rss, 0.0), phase[:MAX_PHASE])
         if points and point.age <= points[-1].age:
@@ -77,32 +102,45 @@ class CurveRecorder:
         """Forget the job."""
         self._records.pop(jid, None)
 
-    def finish(self, jid: int, seconds: float) -> tuple[Point, ...] | None:
+    def finish(self, jid: int, tool: str, seconds: float) -> RecordedCurve | None:
         """Return the curve of a job that has ended, None if too much of its life went unseen.
 
-        `seconds` is how long it lived by the clock. A job that ended between two samples was small: it is taken to
-        have grown as fast as compilers do, for as long as it can have run.
+        `seconds` is how long it ran by the clock. A job that ended between two samples was small: the guess is that it
+        grew as fast as its tool does, for as long as it can have run.
         """
         record = self._records.pop(jid, None) or _Record()
         points = record.points
         if not record.whole or (not points and seconds > UNSEEN_SECONDS):
             return None
-        if not points or points[-1].age <= 0:
-            return _unseen(points, seconds)
-        if record.gap > max(LEAST_GAP, GAP_SHARE * points[-1].age):
-            return None
-        return _completed(points, record.count)
+        seen = record.ran > 0 and seconds - record.ran < UNSEEN_SHARE * seconds
+        if points and points[-1].age > 0:
+            if record.gap > max(LEAST_GAP, GAP_SHARE * points[-1].age):
+                return None
+            return RecordedCurve(_completed(points, record.count, tool), guessed=not seen)
+        if points and seen and tool not in GROWS:
+            return RecordedCurve(_level(points, max(LEAST_HELD, *(p.size for p in points)), LEAST_AGE))
+        return RecordedCurve(_guess(points, tool, seconds), guessed=True)
 
 
-def _unseen(points: list[Point], seconds: float) -> tuple[Point, ...]:
-    """Guess a curve for a job that was over before a sample could show any CPU use."""
+def _guess(points: list[Point], tool: str, seconds: float) -> tuple[Point, ...]:
+    """Bound what a job held that was over before a sample could show any CPU use."""
     age = min(max(seconds, 0.0), UNSEEN_MOST)
     held = max((p.size for p in points), default=0.0)
+    return _level(points, max(held, BASE + _growth(tool) * age), max(age, LEAST_AGE))
+
+
+def _level(points: list[Point], held: float, seconds: float) -> tuple[Point, ...]:
+    """Return a curve that holds the same all the time, in the pass that was last seen."""
     phase = points[-1].phase if points else ""
-    return tuple(p._replace(phase=phase) for p in flat(max(held, BASE + GROWTH * age), max(age, 0.01)).points)
+    return tuple(p._replace(phase=phase) for p in flat(held, seconds).points)
 
 
-def _completed(points: list[Point], samples: int) -> tuple[Point, ...]:
+def _growth(tool: str) -> float:
+    """Return the bytes per CPU second that a tool may have taken where nobody saw it."""
+    return GROWTH if tool in GROWS else 0.0
+
+
+def _completed(points: list[Point], samples: int, tool: str) -> tuple[Point, ...]:
     """Complete the curve from birth to end. The end came half a step after the last sample, on average; a job that was
     at its largest then has grown on as it did, for a whole step to be safe."""
     first, last = points[0], points[-1]
@@ -111,6 +149,6 @@ def _completed(points: list[Point], samples: int) -> tuple[Point, ...]:
     growth = 0.0
     if last.size >= max(p.size for p in points):
         before = points[-2] if len(points) > 1 else None
-        rate = (last.size - before.size) / (last.age - before.age) if before else GROWTH
+        rate = (last.size - before.size) / (last.age - before.age) if before else _growth(tool)
         growth = min(rate, GROWTH) * step
     return simplified((*begun, Point(last.age + step / 2, last.size + growth, last.phase)))

@@ -171,6 +171,12 @@ class ManagedJob:
         """Return the seconds up to `clock` for which it was held or frozen."""
         return self.idle + (clock - self.since if self.is_stopped else 0.0)
 
+    def ran_for(self, clock: float) -> float:
+        """Return the seconds up to `clock` for which it ran; 0 until it is released."""
+        if self.life in (Life.NEWBORN, Life.ON_DECK):
+            return 0.0
+        return max(0.0, clock - self.arrived - self.stopped_for(clock))
+
     def begin_here(self) -> None:
         """It compiles here after all: the memory that it held before says nothing about that."""
         self.peak_rss, self.peak_age, self.growth = self.rss, self.age, GrowthRate()

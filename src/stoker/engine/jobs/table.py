@@ -52,8 +52,8 @@ class JobExpectations(Protocol):
     def width(self, argv: tuple[str, ...]) -> float:
         """Return how many cores it keeps busy."""
 
-    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
-        """Learn what it uses now."""
+    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str, ran: float) -> None:
+        """Learn what it uses now, after it has run for so many seconds by the clock: 0 until it is released."""
 
     def adopted(self, jid: int) -> None:
         """Note that nobody saw its beginning."""
@@ -260,7 +260,8 @@ class JobTable:
     def measure(self, job: ManagedJob, use: JobUse) -> None:
         """Note what a live job uses now."""
         job.measure(use)
-        self._expected.sample(job.jid, use.cpu_seconds, use.rss, use.phase)
+        ran = job.ran_for(time.monotonic())
+        self._expected.sample(job.jid, use.cpu_seconds, use.rss, use.phase, ran)
 
     def exit(self, key: Key, last_seen: float, noticed: float) -> ManagedJob | None:
         """A job's first process has ended between these Unix times; returns None if that was already known."""

@@ -169,9 +169,12 @@ class Expectations:
         """Return the cores that a job keeps busy: nvcc with threads, a link with LTO jobs; 1 for all others."""
         return max(1.0, min(self._traits_of(tuple(argv)).width, self.cores))
 
-    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str) -> None:
-        """A job's process tree has used so many CPU seconds and holds `rss` bytes; also for jobs on deck and frozen."""
-        self._recorder.sample(jid, cpu_seconds, rss, phase)
+    def sample(self, jid: int, cpu_seconds: float, rss: float, phase: str, ran: float) -> None:
+        """A job's process tree has used so many CPU seconds and holds `rss` bytes; also for jobs on deck and frozen.
+
+        `ran` is for how many seconds by the clock it has run, 0 on deck.
+        """
+        self._recorder.sample(jid, cpu_seconds, rss, phase, ran)
 
     def adopted(self, jid: int) -> None:
         """The job ran before this engine did: its beginning is unknown, so nothing can be learned from it."""
@@ -183,19 +186,20 @@ class Expectations:
         """A job has ended after `seconds` of wall-clock time; if it succeeded, learn from it for this build and later
         ones.
 
-        Returns the lesson for the journal; None if there is none.
+        Returns the lesson for the journal; None if there is none. A guess at a job that was hardly seen is a bound for
+        similar jobs of this build. It never enters the history, which would repeat it as a measurement from then on.
         """
         argv = tuple(argv)
         lesson = None
-        points = self._recorder.finish(jid, seconds)
-        if ok and points is not None and argv:
+        curve = self._recorder.finish(jid, tool, seconds)
+        if ok and curve is not None and argv:
             traits = self._traits_of(argv)
             traits = traits._replace(cached=traits.cached or (self.caching and tool in _COMPILES))
             if traits.cached:
                 self._was_maybe_hit(self._recall(output, tool, traits.flags), seconds)
-            lesson = self._learner.observe(output, tool, points, traits)
-            if lesson is not None and output and self._history is not None:
-                self._history.add(tool, lasting_name(output), traits.flags, points)
+            lesson = self._learner.observe(output, tool, curve.points, traits)
+            if lesson is not None and output and self._history is not None and not curve.guessed:
+                self._history.add(tool, lasting_name(output), traits.flags, curve.points)
         self._forget(jid, argv)
         return lesson
 
