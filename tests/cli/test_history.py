@@ -26,10 +26,10 @@ def remember(output: str, peak: float, tool: str = "nvcc") -> None:
 
 
 def test_nothing_is_known_at_first_and_asking_makes_no_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["history"]) == 0
+    assert main(["history", "--all"]) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert "nothing is remembered yet" in err
+    assert "no history yet" in err
     assert main(["history", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["jobs"] == 0
     assert not history_path().exists()
@@ -38,7 +38,7 @@ def test_nothing_is_known_at_first_and_asking_makes_no_file(capsys: pytest.Captu
 def test_the_heaviest_come_first_and_nothing_harms_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     remember("small.o", GIB, "cxx")
     remember("large\x1b[31m.o", 6.5 * GIB)
-    assert main(["history"]) == 0
+    assert main(["history", "--all"]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
     lines = out.splitlines()
@@ -74,7 +74,7 @@ def test_all_can_be_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_wrong_with_the_file_is_told_and_forgotten_too(capsys: pytest.CaptureFixture[str]) -> None:
     remember("large.o", 6 * GIB)
     history_path().write_bytes(b"no database" * 1000)
-    assert main(["history"]) == 1
+    assert main(["history", "--all"]) == 1
     assert "damaged" in capsys.readouterr().err
     aside = history_path().with_name("history.sqlite3.damaged")
     assert aside.exists()

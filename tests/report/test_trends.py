@@ -50,3 +50,19 @@ def test_the_builds_of_the_working_folder_are_listed(stoker: Stoker, tmp_path: P
     assert all(one[-4:] in printed for one in ids)
     empty = stoker.run("history", "--builds", cwd=tmp_path / "there")
     assert b"no build of this folder" in empty.stderr
+
+
+def test_a_pipe_gets_this_folders_builds_and_their_heaviest_jobs(stoker: Stoker, tmp_path: Path) -> None:
+    for folder, output in (("here", "mine"), ("there", "others")):
+        (tmp_path / folder).mkdir()
+        hold = "python3 -c 'import time; held = bytes(50 << 20); time.sleep(2.5)'"
+        text = f"rule t\n  command = {hold} && touch $out\nbuild {output}: t\n"
+        (tmp_path / folder / "build.ninja").write_text(text)
+        stoker.ended(stoker.detach("ninja", cwd=tmp_path / folder))
+    printed = stoker.run("history", cwd=tmp_path / "here").stdout.decode()
+    builds, _, jobs = printed.partition("\n\n")
+    assert len(builds.splitlines()) == 2
+    assert [line.split()[-1] for line in jobs.splitlines()] == ["jobs", "mine"]
+    everything = stoker.run("history", "--all", cwd=tmp_path / "here").stdout.decode()
+    assert len(everything.partition("\n\n")[0].splitlines()) == 3
+    assert {"mine", "others"} <= {line.split()[-1] for line in everything.splitlines() if line}

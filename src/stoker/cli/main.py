@@ -215,7 +215,7 @@ COMMANDS = {
     "compare": "compare two builds, or several runs of each",
     "export": "export a recorded build: for Perfetto, spreadsheets, programs",
     "simulate": "simulate a build with any policy, memory and number of cores",
-    "history": "show the builds of this folder, and what their jobs took",
+    "history": "show the builds of this folder, and what their jobs took; --all: of all folders",
     "profiles": "list, show or check profiles, which describe how to build projects",
     "rules": "check your own rules for diagnose, or try all rules on a log",
     "themes": "list or check the colour themes",

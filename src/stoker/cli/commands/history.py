@@ -1,4 +1,7 @@
-"""`stoker history`: the history of jobs in earlier builds, how to delete it, and the builds of this folder."""
+"""`stoker history`: the builds of this folder and what their jobs took; with `--all`, of all folders.
+
+Also what is remembered of jobs for predictions, and how to delete that.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import contextlib
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +19,7 @@ from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.recorded_build import progress
 from stoker.cli.recorded_screens import full_screen_fits, show_history
 from stoker.config.paths import build_paths, history_path
+from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration, format_share
 from stoker.record.builds import final_state, list_builds
@@ -28,40 +33,59 @@ HEAVIEST = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker history`."""
+    parser.add_argument("-n", type=int, metavar="N", help=f"print text, with the N heaviest jobs (default: {HEAVIEST})")
     parser.add_argument(
-        "-n", type=int, metavar="N", help=f"list remembered jobs, with the N heaviest (default: {HEAVIEST})"
+        "--all",
+        action="store_true",
+        help="print the builds of all folders, and all jobs that are remembered for predictions",
     )
     parser.add_argument(
         "--builds",
         action="store_true",
-        help="list the builds of this folder, each compared with earlier ones",
+        help="print the builds only, each compared with earlier ones",
     )
     parser.add_argument("--plain", action="store_true", help="print text, even on a terminal")
     parser.add_argument(
         "--forget", action="store_true", help="delete the history of jobs; predictions start over from classes"
     )
-    parser.add_argument("--json", action="store_true", help="JSON, for programs")
+    parser.add_argument(
+        "--json", action="store_true", help="all remembered jobs as JSON, for programs; with --builds, the builds"
+    )
     arguments.theme(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """On a terminal, show the builds; else print them, or what is remembered of jobs, or forget that.
+    """On a terminal, show the builds; else print them and what their jobs took, or what is remembered, or forget that.
 
     1 if something was wrong with the file.
     """
     if args.n is not None and args.n < 0:
         raise CliError(f"-n {args.n}: a number of jobs, 0 or more")
-    if full_screen_fits() and not (args.plain or args.json or args.forget or args.n is not None):
+    if full_screen_fits() and not (args.plain or args.json or args.forget or args.all or args.n is not None):
         return show_history(args.theme)
-    if args.builds:
-        return _builds(as_json=args.json)
+    heaviest = HEAVIEST if args.n is None else args.n
+    if args.builds or not (args.json or args.forget):
+        states = _ended_builds("" if args.all else str(Path.cwd()))
+        _print_builds(trend(states), as_json=args.json, everywhere=args.all)
+        if args.builds:
+            return 0
+        if not args.all:
+            _print_jobs(states, heaviest)
+            return 0
+        if states:
+            print()
+    return _remembered(args, heaviest)
+
+
+def _remembered(args: argparse.Namespace, heaviest: int) -> int:
+    """Print or forget what is remembered of jobs for predictions."""
     path = history_path()
     if not path.exists():
         return _nothing(path, as_json=args.json)
     history = History(path)
     try:
         forgotten = history.forget() if args.forget else None
-        known = history.known(HEAVIEST if args.n is None else args.n)
+        known = history.known(heaviest)
         notes = history.take_notes()
     finally:
         history.close()
@@ -76,27 +100,49 @@ def run(args: argparse.Namespace) -> int:
     return FAILURE if notes else 0
 
 
-def _builds(*, as_json: bool) -> int:
-    """Print the builds of the working folder, the oldest first."""
-    here = str(Path.cwd())
-    found = [build.id for build in list_builds() if build.cwd == here]
+def _ended_builds(folder: str) -> list[BuildState]:
+    """Return the builds of a folder, or of all, that can be read."""
+    found = [build.id for build in list_builds() if not folder or build.cwd == folder]
     states = []
     with progress("reading journals") as far:
         for number, build in enumerate(found):
             with contextlib.suppress(JournalError):
                 states.append(final_state(build_paths(build)))
             far((number + 1) / len(found))
-    lines = trend(states)
+    return states
+
+
+def _print_builds(lines: Sequence[TrendLine], *, as_json: bool, everywhere: bool) -> None:
+    """Print builds, the oldest first."""
     if as_json:
         print(json.dumps([{**asdict(line), "name": clean(line.name)} for line in lines]))
+    elif not lines and everywhere:
+        print("stoker: no build has ended yet", file=sys.stderr)
     elif not lines:
-        print("stoker: no build of this folder has ended yet; 'stoker ls' lists all builds", file=sys.stderr)
+        text = "no build of this folder has ended yet; those of all folders: stoker history --all"
+        print(f"stoker: {text}", file=sys.stderr)
     else:
         print(
             f"{'began':<16}  {'ID':<4}  {'took':>8}  {'':>6}  {'jobs':>6}  {'memory':>9}  {'hits':>5}  outcome  command"
         )
         print("\n".join(map(_build_line, lines)))
-    return 0
+
+
+def _print_jobs(states: Sequence[BuildState], count: int) -> None:
+    """Print the heaviest jobs of some builds, each once, as it was when it was heaviest."""
+    heaviest: dict[str, FinishedJob] = {}
+    for job in (job for state in states for job in state.history.heaviest):
+        known = heaviest.get(job.output)
+        if known is None or (job.peak_rss or 0) > (known.peak_rss or 0):
+            heaviest[job.output] = job
+    jobs = sorted(heaviest.values(), key=lambda job: -(job.peak_rss or 0))[:count]
+    if jobs:
+        print(f"\n{'peak':>9}  {'took':>8}  {'tool':<7}  heaviest jobs")
+    for job in jobs:
+        print(
+            f"{format_bytes(job.peak_rss or 0):>9}  {format_duration(job.seconds):>8}  {clean(job.tool):<7}"
+            f"  {clean(job.output)}"
+        )
 
 
 def _build_line(line: TrendLine) -> str:
@@ -113,7 +159,7 @@ def _nothing(path: Path, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(_as_json(path, Known(), None)))
     else:
-        print("stoker: nothing is remembered yet; builds that end well fill it", file=sys.stderr)
+        print("stoker: no history yet; each successful build adds to it", file=sys.stderr)
     return 0
 
 
