@@ -1,1 +1,1 @@
-"""Pure policy and prediction: values in, values out, with the time as an argument. Knows no process and no clock."""
+"""Policy and prediction: pure functions of values, with the time as an argument. Knows no process and no clock."""

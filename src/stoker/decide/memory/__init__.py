@@ -1,1 +1,1 @@
-"""What jobs are expected to need over time, learnt from those that ended. Pure; knows no policy."""
+"""Predicts what jobs need over time, learning from those that ended. Pure; knows no policy."""

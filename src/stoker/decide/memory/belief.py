@@ -1,6 +1,6 @@
-"""What is believed of a class of jobs: sums over those that finished, and how they move and narrow a prior.
+"""The belief about a class of jobs: sums over finished jobs, and how they shift and narrow a prior.
 
-Pure arithmetic. Sizes and durations are taken for log-normal: compile times and their memory differ by factors.
+Pure arithmetic. Sizes and durations are assumed to be log-normal: compile times and memory differ by factors.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from stoker.decide.memory.curves import Curve
 
 COMMON = 0.36
 """Share of a prior's variance that all jobs of the class have in common: a wrong prior is wrong for each of them. The
-rest is how far they are from each other."""
+rest is the variance between jobs."""
 
 COMMON_OF_FAMILY = 0.84
-"""The same for jobs whose names begin alike: one of them says a good deal about the others. On paper the small C++
+"""The same for jobs whose names begin alike: one of them says a lot about the others. In simulation the small C++
 builds took 0.94 of the best fixed -j's time with COMMON here, and 0.78 with this (docs/policy.md)."""
 
 SCATTER_WEIGHT = 2.0
-"""Finished jobs that weigh as much as what was assumed of their distance from each other."""
+"""The assumed variance between jobs has the weight of this many finished jobs."""
 
 RENEWAL = 20
-"""A class counts as news when it has grown by one in so many: a thousand candidates are not judged anew for each job
-that ends."""
+"""A class counts as changed when it has grown by one in so many: a thousand candidates are not re-evaluated for each
+job that ends."""
 
 
 @dataclass(slots=True)
 class Seen:
-    """Sums over the finished jobs of one class: logarithms of peak and duration, and the shape seen last.
+    """Sums over the finished jobs of one class: logarithms of peak and duration, and the most recent shape.
 
-    `families` are the beginnings of their names. `epoch` rises when the sums have changed by enough to matter.
+    `families` are the beginnings of their names. `epoch` increases when the sums have changed enough to matter.
     """
 
     count: int = 0
@@ -45,7 +45,7 @@ class Seen:
     _renewed_at: int = 0
 
     def add(self, curve: Curve, family: str) -> bool:
-        """Count a job in; return whether that is news."""
+        """Add a job; return whether that changes the belief noticeably."""
         self.families.add(family)
         size, time = math.log(curve.peak), math.log(curve.duration)
         self.count += 1
@@ -63,7 +63,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A log-normal belief about a class, and the shape that stands for it."""
+    """A log-normal belief about a class, and the shape that represents it."""
 
     shape: Curve
     peak: float
@@ -73,7 +73,7 @@ class Belief:
     count: int = 0
 
     def after(self, seen: Seen, common: float = COMMON, jobs: int | None = None) -> Belief:
-        """Return the belief once these jobs have been seen, `jobs` of which count as independent of each other."""
+        """Return the belief after these jobs have been seen, `jobs` of which count as independent of each other."""
         if seen.shape is None:
             return self
         n = seen.count if jobs is None else jobs
@@ -85,8 +85,8 @@ class Belief:
     def after_all(self, whole: Seen | None, flags: Seen | None, family: Seen | None) -> Belief:
         """Return the belief after a class, the jobs in it with the same flags, and those in it whose names begin alike.
 
-        In the wide ones a family counts once however large it is: ten light jobs of one kind say little of another
-        kind. Where a narrow class holds all that the wide one does, the wide one has nothing of its own to say.
+        In the wide classes each family counts once, however large: ten light jobs of one kind say little about another
+        kind. If a narrow class has all the jobs of the wide one, the wide one adds nothing.
         """
         belief = self
         for wide, narrow in ((whole, flags), (flags, family)):
@@ -95,7 +95,7 @@ class Belief:
         return belief if family is None else belief.after(family, COMMON_OF_FAMILY)
 
     def curve(self, prior_spread: float) -> Curve:
-        """Return the curve to expect of a member; `prior_spread` is that of the class before anything was seen."""
+        """Return the expected curve of a member; `prior_spread` is that of the class before any job was seen."""
         shape = self.shape
         scaled = shape.scaled(math.exp(self.peak) / shape.peak, math.exp(self.time) / shape.duration)
         bias = math.sqrt(COMMON / (1 + self.count)) * prior_spread
@@ -104,7 +104,7 @@ class Belief:
 
 
 def believed(curve: Curve, spread: float, time_spread: float) -> Belief:
-    """Return the belief that a prior's curve stands for."""
+    """Return the belief that a prior's curve represents."""
     return Belief(curve, math.log(curve.peak), math.log(curve.duration), spread, time_spread)
 
 
@@ -120,8 +120,8 @@ class _Sample(NamedTuple):
 def _updated(mean: float, spread: float, common: float, seen: _Sample) -> tuple[float, float]:
     """Return mean and standard deviation of a class's next member.
 
-    Two levels, as in an analysis of variance: the class lies around what was believed, its members around the class.
-    How far these are from each other is assumed first, and then measured.
+    Two levels, as in an analysis of variance: the class varies around the prior belief, its members around the class.
+    The variance between members is assumed at first, and then measured.
     """
     middle = seen.total / seen.members
     scatter = max(0.0, seen.square / seen.members - middle * middle)

@@ -1,7 +1,6 @@
-"""What a command line says about a job's cost: the flags that matter, the cores it keeps busy, the GPUs it compiles
-for.
+"""Derives a job's cost from its command line: the flags that matter, the cores it keeps busy, the GPUs it compiles for.
 
-Pure, on words: shells and launchers have been taken away by the caller, one sequence of words a program.
+Pure. The input is one sequence of words per program; the caller has already removed shells and launchers.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ MAX_COMMAND = 1 << 16
 """Characters of a command line that patterns are matched against; the longest of PyTorch has 12,000."""
 
 MAX_TARGETS = 16
-"""GPU architectures that are kept apart; nvcc 13's -arch=all are 12."""
+"""Maximum number of GPU architectures that are distinguished; nvcc 13's -arch=all means 12."""
 
 ALL_TARGETS = 12
 ALL_MAJOR_TARGETS = 6
-"""What nvcc 13.0 makes of -arch=all and -arch=all-major; other versions differ by two or three."""
+"""How many nvcc 13.0 compiles for with -arch=all and -arch=all-major; other versions differ by two or three."""
 
 _MAX_VALUE = 16
 """Longer values of -D are names, paths and commits, not sizes."""
@@ -40,17 +39,17 @@ _VALUE_FOLLOWS = frozenset((
     *("-t", "--threads", "-U", "--undefine-macro", "--param", "-target", "--target", "-m", "-mllvm", "-maxrregcount"),
     *("--x", "--maxrregcount", "-split-compile", "--split-compile"),
 ))  # fmt: skip
-"""Options whose next word belongs to them and matters."""
+"""Options whose next word is their value and matters."""
 
 _NO_COST = (
     *("-I", "-L", "-l", "-o", "-B", "-M", "-W", "-i", "@", "--sysroot", "--output", "--compiler-bindir", "-ccbin"),
     *("-fdebug-prefix-map", "-ffile-prefix-map", "-fmacro-prefix-map", "-ffile-compilation-dir", "-frandom-seed"),
     *("-fdebug-compilation-dir", "-fdiagnostics", "-fcolor", "-fno-color", "--diag", "-diag", "-Qunused", "-dump"),
 )
-"""Beginnings of words that change no cost: paths, warnings, dependency files, colours."""
+"""Prefixes of words that do not affect cost: paths, warnings, dependency files, colours."""
 
 _COSTLY = ("-Wl,", "-Wa,", "-lineinfo")
-"""What begins like them and does."""
+"""Exceptions that do affect cost."""
 
 _NAMES = re.compile(r"soname|rpath|-Map|version-script|dependency-file")
 
@@ -62,8 +61,8 @@ class Traits(NamedTuple):
     """What a job's command line says about its cost.
 
     `flags` is a digest of the flags that matter. `command` is the command line for patterns. `width` is the number of
-    cores kept busy, infinite for "as many as there are". nvcc works for `targets` GPU architectures, `lanes` of them at
-    a time. `cached`: a compiler cache stands before the compiler, so that the job may be over in no time.
+    cores kept busy, infinite for "as many as there are". nvcc compiles for `targets` GPU architectures, `lanes` of them
+    at a time. `cached`: a compiler cache precedes the compiler, so the job may end almost at once.
     """
 
     flags: str = ""
@@ -75,11 +74,11 @@ class Traits(NamedTuple):
 
 
 PLAIN = Traits()
-"""A job of which nothing is known."""
+"""A job about which nothing is known."""
 
 
 def traits_of(commands: Sequence[Words], *, cached: bool = False) -> Traits:
-    """Sum up what the programs of a job, one after the other, say."""
+    """Summarize the command lines of a job's programs, which run one after the other."""
     return Traits(
         flags_of(commands),
         " ".join(word for words in commands for word in words)[:MAX_COMMAND],
@@ -91,10 +90,10 @@ def traits_of(commands: Sequence[Words], *, cached: bool = False) -> Traits:
 
 
 def flags_of(commands: Iterable[Words]) -> str:
-    """Return a digest of the programs' names and of their words that change what the job costs, in their order.
+    """Return a digest of the programs' names and of the words that affect the job's cost, in order.
 
     Left out: sources, outputs and every other path, search folders, libraries, dependency files, warnings, and
-    definitions to long texts (versions, commits). Without any word: empty.
+    long values of definitions (versions, commits). Empty if there are no words.
     """
     kept = [word for words in commands for word in _that_matter(words)]
     text = "\0".join(kept).encode("utf-8", "surrogatepass")
@@ -102,8 +101,7 @@ def flags_of(commands: Iterable[Words]) -> str:
 
 
 def width_of(words: Words) -> float:
-    """Return the cores that a program keeps busy: nvcc's threads, a link's LTO jobs; infinite for as many as there
-    are."""
+    """Return the cores that a program keeps busy: nvcc's threads, a link's LTO jobs; infinite for as many as exist."""
     if _is_nvcc(words):
         return float(lanes_of(words))
     if "-c" in words:
@@ -116,7 +114,7 @@ def width_of(words: Words) -> float:
 
 
 def targets_of(words: Words) -> int:
-    """Return the GPU architectures that nvcc compiles for in turn: one cicc for each that code is generated from."""
+    """Return how many GPU architectures nvcc compiles for: it runs one cicc for each that it generates code from."""
     if not _is_nvcc(words):
         return 1
     targets: set[str] = set()
@@ -130,7 +128,7 @@ def targets_of(words: Words) -> int:
 
 
 def lanes_of(words: Words) -> int:
-    """Return how many of its architectures nvcc compiles for at a time; --threads 0 means all of them."""
+    """Return how many architectures nvcc compiles for at a time; --threads 0 means all of them."""
     targets = targets_of(words)
     if targets == 1:
         return 1
@@ -176,7 +174,7 @@ def _that_matter(words: Words) -> Iterator[str]:
 
 
 def _definition(text: str) -> str:
-    """Return a macro's name, with its value where that may switch something on or set a size."""
+    """Return a macro's name, with its value if that may switch something on or set a size."""
     name, equals, value = text.partition("=")
     plain = len(value) <= _MAX_VALUE and value.isascii() and value.replace("_", "").isalnum()
     return f"-D{name}={value}" if equals and plain else f"-D{name}"

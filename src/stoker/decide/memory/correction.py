@@ -1,6 +1,6 @@
-"""By how much this build's jobs are larger or longer than expected: another compiler, another machine.
+"""Measures by how much this build's jobs are larger or longer than expected: another compiler, another machine.
 
-Pure arithmetic on ratios. Unaware of what was expected of whom, and of why it was wrong.
+Pure arithmetic on ratios. Does not know what was expected of which job, or why it was wrong.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import math
 from dataclasses import dataclass, field
 
 WINDOW = 200
-"""Jobs that count: in a long build later ones may be of another project."""
+"""Number of jobs that count: in a long build, later ones may belong to another project."""
 
 NOISE = 0.25
-"""How far single jobs are taken to scatter around the common ratio before some were seen (logarithm)."""
+"""Assumed scatter of single jobs around the common ratio before any was seen (logarithm)."""
 
 NOISE_WEIGHT = 4.0
-"""Jobs whose scatter weighs as much as that assumption."""
+"""That assumption has the weight of this many jobs."""
 
 OUTLIER = math.log(8.0)
-"""One job that is off by more than this factor says that it is another job, not that all are."""
+"""A job that is off by more than this factor is a different job; it does not show that all are off."""
 
 STEP = 0.02
-"""Corrections change in steps of this size (logarithm), so that answers stay the same until it matters."""
+"""Corrections change in steps of this size (logarithm), so that predictions stay the same until it matters."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class _Ratios:
     variance: float = 0.0
 
     def add(self, ratio: float) -> None:
-        """Count a job in; of more than WINDOW the older ones fade."""
+        """Add a job; beyond WINDOW jobs, older ones fade."""
         self.count = n = min(self.count + 1, WINDOW)
         step = ratio - self.mean
         self.mean += step / n
@@ -45,9 +45,9 @@ class _Ratios:
 class Correction:
     """The common ratio of what jobs took to what was expected, as a logarithm.
 
-    `doubt` is how far a build may be from what is expected, as a standard deviation of that logarithm: the ratio is
-    drawn towards 1 the more, the fewer jobs were seen and the less they agree. Where expectations come from classes, a
-    class whose own figures may be wrong says little about the others, however many of its jobs were seen.
+    `doubt` is how far a build may be from expectations, as a standard deviation of that logarithm: the fewer jobs were
+    seen and the less they agree, the more the ratio is drawn towards 1. If expectations come from classes, a class
+    whose own figures may be wrong says little about the others, however many of its jobs were seen.
     """
 
     doubt: float
@@ -55,10 +55,10 @@ class Correction:
     """What to add to the logarithm of an expectation."""
 
     left: float = 0.0
-    """How far the true common ratio may still be from `shift` (standard deviation)."""
+    """Remaining uncertainty of the true common ratio around `shift` (standard deviation)."""
 
     scatter: float = 0.0
-    """How far single jobs were from the common ratio (standard deviation), less while few were seen."""
+    """Measured deviation of single jobs from the common ratio (standard deviation), smaller while few were seen."""
 
     _classes: dict[str, _Ratios] = field(default_factory=dict)
 
@@ -66,16 +66,16 @@ class Correction:
         self.left = self.doubt
 
     def add(self, taken: float, expected: float, kind: str = "", own: float = 0.0) -> bool:
-        """Count in a job by the logarithms of what it took and of what was expected; return whether a figure changed.
+        """Add a job by the logarithms of what it took and of what was expected; return whether a figure changed.
 
-        `kind` is the class that the expectation is of, `own` how far that may be off whatever the build is like.
+        `kind` is the class that the expectation came from, `own` how far that class may be off in any build.
         """
         ratios = self._classes.setdefault(kind, _Ratios(own))
         ratios.add(min(max(taken - expected, -OUTLIER), OUTLIER))
         return self._update()
 
     def _update(self) -> bool:
-        """Normal prior of width `doubt`; each class has a normal error of its own, and each job the pooled scatter."""
+        """Update the figures: normal prior of width `doubt`, a normal error per class, and pooled scatter per job."""
         before = self.shift, self.left, self.scatter
         classes = self._classes.values()
         n = sum(c.count for c in classes)

@@ -1,6 +1,6 @@
-"""The memory curves of running jobs, kept while they run, given away when they have ended.
+"""Records the memory curves of running jobs, and returns each when its job has ended.
 
-Pure. Unaware of processes and clocks: ages are CPU seconds, which stand still while a job is frozen or waits.
+Pure. Knows no process and no clock: ages are CPU seconds, which stand still while a job is frozen or waits.
 """
 
 from __future__ import annotations
@@ -11,47 +11,47 @@ from typing import NamedTuple
 from stoker.decide.memory.curves import Point, flat, simplified
 
 KEPT = 64
-"""Samples kept of a job; at this number they are thinned to half, so an hour costs no more than a minute."""
+"""Samples kept per job; at this number they are thinned to half, so an hour costs no more than a minute."""
 
 THINNED = KEPT // 2
 
 BEGINNING = 3.0
-"""A record that begins later than at this age has missed the beginning."""
+"""A record that begins after this age has missed the beginning."""
 
 LEAST_GAP, GAP_SHARE = 10.0, 0.25
-"""A record with a gap of so many CPU seconds, and this share of the life, may have missed a peak."""
+"""A record with a gap of so many CPU seconds, and of this share of the job's life, may have missed a peak."""
 
 UNSEEN_SECONDS = 2.0
 """A job that ended within this time may have run between two samples; a longer one was missed for another reason."""
 
 UNSEEN_SHARE = 0.5
-"""Of a job that ran on for this share of its life after its last sample, or more, the samples are a beginning."""
+"""If a job ran for at least this share of its life after its last sample, its samples show only the beginning."""
 
 UNSEEN_MOST = 1.0
-"""CPU seconds that a job between two samples can have used, samples being a second apart."""
+"""CPU seconds that a job can have used between two samples, which are a second apart."""
 
 GROWTH = 128 * 2**20
-"""Bytes that a compiler takes in a CPU second at first: g++ on flash-attention's flash_api.cpp 105 to 130 MiB,
-cudafe++ 170 MiB (measured). Nothing more is assumed of what nobody saw."""
+"""Bytes that a compiler takes per CPU second at first: g++ on flash-attention's flash_api.cpp 105 to 130 MiB, cudafe++
+170 MiB (measured). No faster growth is assumed between samples."""
 
 GROWS = frozenset({"cxx", "nvcc", "link"})
-"""Tools of which that growth is assumed; a script or an archiver between two samples has held next to nothing."""
+"""Tools for which that growth is assumed; a script or an archiver holds next to nothing between two samples."""
 
 LEAST_AGE = 0.01
-"""CPU seconds of a job that used too few to be counted: the kernel counts in these steps."""
+"""CPU seconds of a job that used too few to be counted: the resolution of the kernel's count."""
 
 LEAST_HELD = 4096.0
-"""Bytes of a process all of whose memory is shared with others, which counts as none of its own."""
+"""Bytes of a process that shares all of its memory with others, so that none counts as its own."""
 
 BASE = 16 * 2**20
 """Bytes of a shell and a compiler driver."""
 
 MAX_PHASE = 15
-"""Characters of a process's name, as the kernel keeps it."""
+"""Characters of a process name, as stored by the kernel."""
 
 
 class RecordedCurve(NamedTuple):
-    """What a job held in its life. `guessed`: too little of it was seen, and a bound takes the place of samples."""
+    """What a job held during its life. `guessed`: too little was observed, so a bound replaces the samples."""
 
     points: tuple[Point, ...]
     guessed: bool = False
@@ -67,7 +67,7 @@ class _Record:
 
 
 class CurveRecorder:
-    """Samples of each running job, thinned as they come."""
+    """Samples of each running job, thinned as they arrive."""
 
     def __init__(self) -> None:
         self._records: dict[int, _Record] = {}
@@ -103,10 +103,10 @@ class CurveRecorder:
         self._records.pop(jid, None)
 
     def finish(self, jid: int, tool: str, seconds: float) -> RecordedCurve | None:
-        """Return the curve of a job that has ended, None if too much of its life went unseen.
+        """Return the curve of a job that has ended, None if too much of its life was not observed.
 
-        `seconds` is how long it ran by the clock. A job that ended between two samples was small: the guess is that it
-        grew as fast as its tool does, for as long as it can have run.
+        `seconds` is how long it ran in wall-clock time. A job that ended between two samples was small: the guess is
+        that it grew as fast as its tool does, for as long as it can have run.
         """
         record = self._records.pop(jid, None) or _Record()
         points = record.points

@@ -1,6 +1,6 @@
-"""Memory curves: what a job is expected to hold at each CPU second of its life, and how sure that is.
+"""Memory curves: what a job is expected to hold at each CPU second of its life, and how uncertain that is.
 
-Pure values. Unaware of how a curve was learnt, of processes, of clocks and of who asks.
+Pure values. Knows nothing of how a curve was learned, of processes, clocks or callers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_POINTS = 16
 
 
 MAX_REPEATED_POINTS = 48
-"""The same for a curve that is repeated: a start, a peak, a fall and an end for each of twelve rounds."""
+"""The same for a repeated curve: a start, a peak, a fall and an end for each of twelve rounds."""
 
 
 class Point(NamedTuple):
@@ -32,8 +32,8 @@ class Point(NamedTuple):
 class Curve:
     """Memory in bytes over the CPU seconds of a job's life: straight lines between points, nothing before and after.
 
-    `spread` and `time_spread` are relative standard deviations of this job's sizes and duration, independent of
-    other jobs. `bias` is the one that all jobs of its class share: what is wrong for one of them is wrong for all.
+    `spread` and `time_spread` are relative standard deviations of this job's sizes and duration, independent of other
+    jobs. `bias` is the deviation that all jobs of its class share: it is wrong for all of them in the same direction.
     `source` says in a word or two where the curve comes from ("history", "prior nvcc").
     """
 
@@ -50,7 +50,7 @@ class Curve:
     def __post_init__(self) -> None:
         if not self.points or any(a.age > b.age for a, b in zip(self.points, self.points[1:], strict=False)):
             raise ValueError("a curve has points, in the order of their ages")
-        # slots and frozen: derived arrays are set once, here, because bisect wants plain sequences.
+        # slots and frozen: derived arrays are set once, here, because bisect needs plain sequences.
         object.__setattr__(self, "ages", tuple(p.age for p in self.points))
         object.__setattr__(self, "sizes", tuple(p.size for p in self.points))
         top = max(self.points, key=lambda p: p.size)
@@ -81,12 +81,12 @@ class Curve:
         return _between(ages, sizes, right, age)
 
     def largest(self, start: float, end: float) -> float:
-        """Return the most that is held at any time from `start` to `end`."""
+        """Return the largest size at any time from `start` to `end`."""
         first, last = bisect_right(self.ages, start), bisect_right(self.ages, end)
         return max(self.value(start), self.value(end), *self.sizes[first:last], 0.0)
 
     def still(self, age: float) -> float:
-        """Return the most that is held at `age` or later."""
+        """Return the largest size at `age` or later."""
         return max(self.value(age), *self.sizes[bisect_right(self.ages, age) :], 0.0)
 
     def scaled(self, size: float = 1.0, time: float = 1.0) -> Curve:
@@ -94,7 +94,7 @@ class Curve:
         return replace(self, points=tuple(Point(p.age * time, p.size * size, p.phase) for p in self.points))
 
     def widened(self, spread: float, time_spread: float, bias: float = 0.0) -> Curve:
-        """Return the same expectation, less sure."""
+        """Return the same expectation with more uncertainty."""
         return replace(
             self,
             spread=self.spread + spread,
@@ -103,15 +103,15 @@ class Curve:
         )
 
     def repeated(self, times: int) -> Curve:
-        """Return the same life several times over, one after the other: a compiler that works for several GPUs in
-        turn."""
+        """Return the same life several times in a row: a compiler that compiles for several GPUs in turn."""
         if times <= 1:
             return self
         points = [Point(p.age + n * self.duration, p.size, p.phase) for n in range(times) for p in self.points]
         return replace(self, points=simplified(points, MAX_REPEATED_POINTS))
 
     def phase_span(self, phase: str, near: float) -> tuple[float, float] | None:
-        """Return from and to which age the job is in `phase`: the stretch nearest to `near`, None if it never is."""
+        """Return the ages at which `phase` begins and ends: of several the span nearest to `near`, None if there is
+        none."""
         spans = [s for s in _spans(self.points) if s[2] == phase]
         if not spans:
             return None
@@ -143,8 +143,7 @@ def flat(size: float, seconds: float, source: str = "") -> Curve:
 
 
 def simplified(points: Iterable[Point], limit: int = MAX_POINTS) -> tuple[Point, ...]:
-    """Keep at most `limit` of the points: those kept make the least area of error (Visvalingam-Whyatt), the peak
-    stays."""
+    """Keep at most `limit` of the points, with the least area of error (Visvalingam-Whyatt); the peak always stays."""
     kept = list(points)
     if len(kept) <= limit:
         return tuple(kept)

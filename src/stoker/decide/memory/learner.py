@@ -1,6 +1,6 @@
-"""What to expect of a job: its own history, else its class by priors and by this build's finished jobs.
+"""Predicts a job's curve: from its own history, otherwise from its class by priors and this build's finished jobs.
 
-Pure: keeps sums, opens no file. Unaware of where history is kept, and of decisions.
+Pure: keeps sums, opens no file. Knows neither where history is stored nor what is decided.
 """
 
 from __future__ import annotations
@@ -20,51 +20,53 @@ from stoker.decide.memory.prior_classes import Prior, Priors
 from stoker.model.lessons import Lesson, Remembered, Stated
 
 Recall = Callable[[str, str, str], Remembered | None]
-"""What is remembered of (output, tool, flags); None where that is nothing."""
+"""Returns what is remembered of (output, tool, flags); None if nothing is."""
 
 SAME_RUN, SAME_TIME = 0.2, 0.3
-"""Spreads of size and time that one earlier run leaves: sources change, and a sample a second misses peaks."""
+"""Spreads of size and time after one earlier run: sources change, and sampling once a second misses peaks."""
 
 LEAST_RUN, LEAST_TIME = 0.05, 0.1
-"""However often a job ran alike: figures come from samples a second apart, on machines that do other things too."""
+"""Minimum spreads, however often a job ran alike: samples are a second apart, on machines that also do other things."""
 
 OTHER_RUN, OTHER_TIME = 0.4, 0.6
-"""At least these where the same output was made with other flags: -O0 or -O3, with or without -g."""
+"""Minimum spreads if the same output was made with other flags: -O0 or -O3, with or without -g."""
 
 MANY_RUNS = 5
-"""More runs than this narrow no further: that is how far back the means reach (docs/prediction.md)."""
+"""More runs than this narrow the spread no further: the means reach no further back (docs/prediction.md)."""
 
 Known = Literal["same", "other", "prior"]
-"""What was expected of a job: its history with these flags, its history with other flags, its class."""
+"""Where the expectation of a job came from: its history with these flags, with other flags, or its class."""
 
 SIZE_DOUBTS: Mapping[Known, float] = MappingProxyType({"same": 0.15, "other": 0.4, "prior": 0.2})
 TIME_DOUBTS: Mapping[Known, float] = MappingProxyType({"same": 0.15, "other": 0.4, "prior": 0.5})
-"""How far a whole build may be from expectations: remembered with these flags, with others, or measured for priors.
-Another machine changes times; what a compiler holds depends on its version alone: sm_90 instead of sm_80 made 9 %."""
+"""How far a whole build may deviate from expectations: remembered with these flags, with others, or measured for
+priors. Another machine changes times; a compiler's memory depends on its version alone: sm_90 instead of sm_80 made
+9 %."""
 
 BIAS_SHARE = 0.5
-"""Share of the correction's own doubt that is added to every remembered size, until this build has shown its ratio."""
+"""Share of the correction's own uncertainty that is added to every remembered size until this build has shown its
+ratio."""
 
 NOTABLE_SIZE, NOTABLE_SECONDS = 64 * 2**20, 2.0
-"""Jobs below these say nothing of another compiler or machine: a sample a second hardly sees them."""
+"""Smaller or shorter jobs say nothing about another compiler or machine: sampling once a second hardly sees them."""
 
 MEASURED, MEASURED_TIME = 0.25, 0.3
-"""Spreads up to which a class's figures come from measurement: only what jobs of such classes are off by says something
-about the build. A class that was guessed is more likely to be wrong itself."""
+"""Up to these spreads a class's figures come from measurement: only the deviations of jobs in such classes say
+something about the build. A guessed class is more likely to be wrong itself."""
 
 STATES_TIME = 0.9
-"""Spread of time below which a class says how long its jobs take; those of nothing but a tool have 1."""
+"""Below this spread of time a class says how long its jobs take; classes defined by a tool alone have 1."""
 
 HIT_SECONDS, HIT_SHARE = 2.0, 0.2
-"""Behind a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. Where only its
-class is known, which may be of far longer jobs, it must have stayed below that share of the memory too. What is known
-of a job itself needs no such help, and ccache's preprocessing of a small source may hold as much as compiling it."""
+"""With a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. If only its class
+is known, whose jobs may take far longer, it must also have stayed below that share of the memory. A job with its own
+history needs no such test, and ccache's preprocessing of a small source may hold as much as compiling it."""
 
 MAX_CLASSES = 4096
-"""Classes kept of a build; the oldest goes. PyTorch has about 1,500 beginnings of names."""
+"""Classes kept per build; the oldest is dropped. PyTorch has about 1,500 beginnings of names."""
 
 MAX_ANSWERS = 1024
-"""Answers kept, of 3 KB each: about as many as jobs wait on deck on a large machine."""
+"""Predictions cached, of 3 KB each: about as many as jobs wait on deck on a large machine."""
 
 MAX_SIZE, MAX_SECONDS = 2.0**50, 1e8
 LEAST_SIZE, LEAST_SECONDS = 4096.0, 0.01
@@ -73,7 +75,7 @@ _Key = TypeVar("_Key")
 
 
 class _Kind(NamedTuple):
-    """Where a job belongs: its prior, and the classes of this build from the widest to the narrowest."""
+    """A job's prior, and its classes in this build from the widest to the narrowest."""
 
     prior: Prior
     whole: tuple[str, int, int]
@@ -82,21 +84,21 @@ class _Kind(NamedTuple):
 
 
 class _Off(NamedTuple):
-    """By how much this build is off in size and in time."""
+    """How far this build deviates from expectations in size and in time."""
 
     size: Correction
     time: Correction
 
     def stamp(self) -> tuple[float, ...]:
-        """Equal stamps mean equal corrections."""
+        """Return a value that is equal for equal corrections."""
         size, time = self
         return size.shift, size.left, size.scatter, time.shift, time.scatter
 
 
 class Learner:
-    """Expectations by output, else by class. Changes only with a finished job.
+    """Expectations by output, otherwise by class. Changes only when a job finishes.
 
-    `recall` answers what earlier builds remember. A class is a prior's class, for the same number of GPU
+    `recall` returns what earlier builds remember. A class is a prior's class, for the same number of GPU
     architectures; within it, jobs with the same flags; within it, jobs whose names begin alike.
     """
 
@@ -109,12 +111,12 @@ class Learner:
         self._off: dict[tuple[str, Known], _Off] = {}
         self._answers: dict[tuple[object, ...], tuple[object, Curve]] = {}
         self.version = 0
-        """Rises whenever an answer may have changed."""
+        """Increases whenever a prediction may have changed."""
 
     def expect(self, output: str, tool: str, traits: Traits = PLAIN) -> Curve:
-        """Return the curve to expect: its own, corrected by what this build has shown, else that of its class.
+        """Return the expected curve: the job's own, corrected by this build's ratio, otherwise its class's.
 
-        The same object until something has changed for this job.
+        Returns the same object until something changes for this job.
         """
         memory = self._recall(output, tool, traits.flags)
         if memory is not None:
@@ -124,8 +126,7 @@ class Learner:
         return self._of_class(self._kind(output, tool, traits), tool)
 
     def stated(self, output: str, tool: str, traits: Traits = PLAIN) -> Stated | None:
-        """Return the CPU seconds as they were remembered, or measured of the job's class; None where nobody has
-        measured them."""
+        """Return the remembered CPU seconds, or those measured for the job's class; None if neither was measured."""
         memory = self._recall(output, tool, traits.flags)
         if memory is not None:
             return Stated("history" if memory.same_flags else "other flags", math.exp(memory.log_seconds))
@@ -134,14 +135,14 @@ class Learner:
         return Stated("prior", math.exp(start.time)) if kind.prior.time_spread <= STATES_TIME else None
 
     def observe(self, output: str, tool: str, points: Iterable[Point], traits: Traits = PLAIN) -> Lesson | None:
-        """Learn from a job that ended well and took this. None if it taught nothing: no figures, or a cache's hit."""
+        """Learn from a successful job with this curve. None if it taught nothing: no figures, or a cache hit."""
         lesson = self._lesson(output, tool, points, traits)
         if lesson is not None:
             self.learn(output, tool, lesson)
         return lesson
 
     def learn(self, output: str, tool: str, lesson: Lesson) -> None:
-        """Learn from a job, now or from the journal: the same lessons make the same knowledge."""
+        """Learn from a job, now or from the journal: the same lessons lead to the same knowledge."""
         prior, curve = self._priors.named(lesson.prior), _curve_of(lesson)
         if prior is None or curve is None:
             return
@@ -180,8 +181,8 @@ class Learner:
         return replace(lesson, known=known, log_peak=memory.log_peak, log_seconds=memory.log_seconds)
 
     def set_priors(self, priors: Priors) -> bool:
-        """Set the classes from now on; return whether they are other ones. What this build's jobs have taught stays,
-        but for classes that now have other members, and for how far jobs were from what their priors said."""
+        """Set the classes from now on; return whether they differ. What this build has learned stays, except for
+        classes whose members changed, and for how far jobs deviated from their priors."""
         if priors is self._priors:
             return False
         old, new = ({p.name: (p.tool, p.output, p.command) for p in known.classes} for known in (self._priors, priors))
@@ -200,7 +201,7 @@ class Learner:
         return _kind_of(prior, output, traits.flags, traits.targets, traits.lanes)
 
     def _of_class(self, kind: _Kind, tool: str) -> Curve:
-        """Blend all that is known of the class."""
+        """Combine everything known about the class."""
         whole, flags = self._classes.get(kind.whole), self._flags.get(kind.flags)
         family, off = self._families.get(kind.family), self._off_by(tool, "prior")
         key = (tool, kind.whole, kind.flags if flags else None, kind.family if family else None)
@@ -208,7 +209,7 @@ class Learner:
         return self._same(key, stamp) or self._answer(key, stamp, _of_seen(kind, (whole, flags, family), off))
 
     def _same(self, key: tuple[object, ...], stamp: object) -> Curve | None:
-        """Return what was answered before, if nothing has changed since."""
+        """Return the cached prediction if nothing has changed since."""
         stamp_then, curve = self._answers.get(key, (None, None))
         return curve if stamp_then == stamp else None
 
@@ -225,10 +226,10 @@ class Learner:
         return off
 
     def _correct(self, tool: str, known: Known, curve: Curve, expected: Belief, kind: str = "") -> bool:
-        """Count a job into the corrections; return whether they have changed by a step. `kind` is the class of a prior.
+        """Add a job to the corrections; return whether they have changed by a step. `kind` is the class of a prior.
 
-        Only one of which something definite was expected: what a class as wide as "any C++ file" is off by, that class
-        learns for itself.
+        Only jobs with a definite expectation count: how far a class as wide as "any C++ file" is off, that class learns
+        by itself.
         """
         off, news = self._off_by(tool, known), False
         if max(curve.duration, math.exp(expected.time)) < NOTABLE_SECONDS:
@@ -249,12 +250,12 @@ class Learner:
 
 
 def _own(spread: float) -> float:
-    """Return how far a class as a whole may be from its figures, of which its members have this spread."""
+    """Return how far a class as a whole may deviate from its figures, given the spread of its members."""
     return math.sqrt(COMMON) * spread
 
 
 def _of_memory(memory: Remembered, off: _Off) -> Curve:
-    """Return the curve of a job's own history, as this build has shown that it is to be read."""
+    """Return the curve of a job's own history, corrected by what this build has shown."""
     spread = max(run_spread(memory.runs, memory.peak_variance, SAME_RUN, LEAST_RUN), off.size.scatter)
     time_spread = max(run_spread(memory.runs, memory.seconds_variance, SAME_TIME, LEAST_TIME), off.time.scatter)
     if not memory.same_flags:
@@ -267,14 +268,14 @@ def _of_memory(memory: Remembered, off: _Off) -> Curve:
 
 
 def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None], off: _Off) -> Curve:
-    """Return the prior, corrected and then drawn towards what was seen of each class."""
+    """Return the prior's curve, corrected and then drawn towards the finished jobs of each class."""
     start = _start(kind)
     shifted = replace(start, peak=start.peak + off.size.shift, time=start.time + off.time.shift)
     return shifted.after_all(*classes).curve(kind.prior.spread)
 
 
 def run_spread(runs: int, variance: float, first: float, least: float) -> float:
-    """Return the spread that earlier runs leave: `first` after one of them, then what was measured between them."""
+    """Return the spread after earlier runs: `first` after one, then as measured between runs."""
     between = min(runs - 1, MANY_RUNS)
     return max(least, math.sqrt((first**2 + between * variance) / (1 + between)))
 
@@ -285,7 +286,7 @@ def _kind_of(prior: Prior, output: str, flags: str, targets: int, lanes: int) ->
 
 
 def _start(kind: _Kind) -> Belief:
-    """Return the prior, for as many GPU architectures as are compiled for: side by side in lanes, and in turn."""
+    """Return the prior for the number of GPU architectures that are compiled: in parallel lanes, and in turn."""
     _, targets, lanes = kind.whole
     curve = kind.prior.curve
     if targets > 1:
@@ -295,8 +296,8 @@ def _start(kind: _Kind) -> Belief:
 
 
 def _sane(points: Iterable[Point]) -> Curve | None:
-    """A curve of the points that can be counted with; None where there is none."""
-    # The comparisons are false for what is no number.
+    """Return a curve of the valid points; None if there are none."""
+    # The comparisons are false for NaN.
     kept = [p for p in points if 0 <= p.age <= MAX_SECONDS and 0 <= p.size <= MAX_SIZE]
     kept.sort(key=_age)
     if not kept:
@@ -309,7 +310,7 @@ def _sane(points: Iterable[Point]) -> Curve | None:
 
 
 def _curve_of(lesson: Lesson) -> Curve | None:
-    """The measured curve; None where the journal's figures are none that can be counted with."""
+    """Return the measured curve; None if the journal's figures are not valid."""
     return _sane(map(Point, lesson.ages, lesson.sizes, lesson.phases))
 
 
@@ -318,7 +319,7 @@ def _age(point: Point) -> float:
 
 
 def _entry(table: dict[_Key, Seen], key: _Key) -> Seen:
-    """The sums of a class, begun if need be; the oldest class makes room."""
+    """Return the sums of a class, creating them if needed; the oldest class is dropped to make room."""
     seen = table.get(key)
     if seen is None:
         if len(table) >= MAX_CLASSES:

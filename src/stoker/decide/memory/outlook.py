@@ -1,6 +1,6 @@
-"""What jobs will hold in the time to come, added up: means and variances over slots that lengthen with distance.
+"""Sums up what jobs will hold in the future: means and variances over time slots that lengthen with distance.
 
-Pure arithmetic on curves. Unaware of jobs, of limits' origin, and of what will be decided.
+Pure arithmetic on curves. Knows neither jobs, nor where limits come from, nor what will be decided.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ FINE_SLOTS = 10
 """Slots of one second: the finest that a policy which decides about once a second can use."""
 
 GROWTH = 1.1
-"""Each later slot is this much longer: what is far off is known less exactly, so finer slots would only cost time."""
+"""Each later slot is this much longer: the distant future is known less precisely, so finer slots would only cost
+time."""
 
 HORIZON = 7200.0
-"""Seconds looked ahead. A job longer than two hours counts with what it holds at that distance."""
+"""Seconds of look-ahead. A job longer than two hours counts with what it holds at that distance."""
 
 
 def _edges() -> tuple[float, ...]:
@@ -37,15 +38,15 @@ EDGES = _edges()
 SLOTS = len(EDGES) - 1
 
 PACES = ((0.0, 2 / 3), (math.sqrt(3.0), 1 / 6), (-math.sqrt(3.0), 1 / 6))
-"""Standard deviations and weights of the three-point Gauss-Hermite rule: they stand for every pace a job may have."""
+"""Standard deviations and weights of the three-point Gauss-Hermite rule: they represent every pace a job may have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlook:
-    """Expected bytes and their variance in each slot; slots behind the end are left out.
+    """Expected bytes and their variance in each slot; slots after the end are left out.
 
-    `most` is what the job holds there at the one of its paces at which that is most, and `doubt` the variance of that
-    size alone: not to know when a peak comes makes it no higher.
+    `most` is the largest size in the slot over the job's possible paces, and `doubt` the variance of that size alone:
+    not knowing when a peak comes does not make it higher.
     """
 
     mean: tuple[float, ...]
@@ -58,8 +59,8 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where on its curve a job stands: `position` in the curve's seconds, how many of these go by in a second (`pace`),
-    what the curve's sizes are to be multiplied with (`scale`), and the spreads that are left."""
+    """A job's position on its curve: `position` in the curve's seconds, how many of these pass per second (`pace`), the
+    factor for the curve's sizes (`scale`), and the remaining spreads."""
 
     curve: Curve
     position: float = 0.0
@@ -69,11 +70,11 @@ class Standing:
     time_spread: float = 0.0
     bias: float = 0.0
     least: float = 0.0
-    """Bytes held at this moment: the nearest slot shows no less."""
+    """Bytes held at this moment: the first slot shows no less."""
 
 
 def even(size: float, slots: int) -> Outlook:
-    """Return the outlook of a job that holds `size` bytes for so many slots, for sure."""
+    """Return the outlook of a job that certainly holds `size` bytes for so many slots."""
     sizes, sure = (size,) * slots, (0.0,) * slots
     return Outlook(sizes, sure, sizes, sure, size, 0)
 
@@ -86,7 +87,7 @@ def from_birth(curve: Curve, width: float = 1.0) -> Outlook:
 
 def outlook(standing: Standing) -> Outlook:
     """Return what a job is expected to hold from now on."""
-    # The courses at each pace, weighed: their mean, and the variance between them beside that of the sizes.
+    # The weighted courses at each pace: their mean, and the variance between them plus that of the sizes.
     least, courses = standing.least, _courses(standing)
     if len(courses) == 1:
         mean = most = courses[0]
@@ -100,7 +101,7 @@ def outlook(standing: Standing) -> Outlook:
             for a, b, c, m in zip(*courses, mean, strict=True)
         ]
         doubt = [_doubt(m, standing) for m in most]
-    # What is held now is measured: the nearest slot shows no less, and no class's error changes it.
+    # What is held now is measured: the first slot shows no less, and no error of the class changes it.
     if least > 0 and mean:
         mean, most = [max(mean[0], least), *mean[1:]], [max(most[0], least), *most[1:]]
     if standing.bias:
@@ -110,7 +111,7 @@ def outlook(standing: Standing) -> Outlook:
 
 
 def _courses(standing: Standing) -> list[list[float]]:
-    """Return what it holds in each slot at each of the PACES that it may have, all of one length."""
+    """Return what the job holds in each slot at each of the PACES, all of the same length."""
     curve, position, pace, scale = standing.curve, standing.position, standing.pace, standing.scale
     if standing.time_spread <= 0:
         return [_course(curve, position, pace, scale)]
@@ -122,20 +123,18 @@ def _courses(standing: Standing) -> list[list[float]]:
 
 
 def _doubt(size: float, standing: Standing) -> float:
-    """Return the variance from the spread of sizes: what is held now is measured, only the change from it is in
-    doubt."""
+    """Return the variance from the spread of sizes: what is held now is measured, only the change is uncertain."""
     return (standing.spread * (size - standing.least)) ** 2
 
 
 def _biased(sizes: list[float], standing: Standing) -> list[float]:
-    """Return the sizes if all of the class are larger than expected by the bias; again, what is held now is
-    measured."""
+    """Return the sizes if the whole class is larger than expected by the bias; again, what is held now is measured."""
     more, least = 1 + standing.bias, standing.least
     return [more * size - standing.bias * least if size > least else min(more * size, least) for size in sizes]
 
 
 def _course(curve: Curve, position: float, pace: float, scale: float) -> list[float]:
-    """Return the most held in each slot, if the job goes on at this pace."""
+    """Return the largest size in each slot if the job continues at this pace."""
     ages, sizes = curve.ages, curve.sizes
     after, count = bisect_right(ages, position), len(ages)
     course: list[float] = []
@@ -158,10 +157,11 @@ def _course(curve: Curve, position: float, pace: float, scale: float) -> list[fl
 
 
 class PromisedMemory:
-    """The sum of outlooks: what running jobs are expected to hold, slot by slot, and how much of it is doubt.
+    """The sum of outlooks: what running jobs are expected to hold, slot by slot, and how uncertain that is.
 
-    `caution` is the number of standard deviations that are kept free above the sum. Doubt about time counts as if it
-    were about size, since the peaks of many jobs seldom meet; where jobs are few, no more counts than if they all met.
+    `caution` is the number of standard deviations that are kept free above the sum. Uncertainty about time counts as if
+    it were about size, because the peaks of many jobs seldom coincide; with few jobs, no more counts than if they all
+    did.
     """
 
     def __init__(self, capacity: float, caution: float) -> None:
@@ -172,17 +172,17 @@ class PromisedMemory:
         self.most = [0.0] * SLOTS
         self.doubt = [0.0] * SLOTS
         self.peak = 0.0
-        """Never less than the highest slot: the sum of the peaks of all that was added."""
+        """Never less than the highest slot: the sum of the peaks of everything added."""
 
     def copied(self) -> PromisedMemory:
-        """Return the same sum, to add to without changing this one."""
+        """Return a copy that can be added to without changing this one."""
         other = PromisedMemory(self.capacity, self.caution)
         other.mean, other.variance = self.mean.copy(), self.variance.copy()
         other.most, other.doubt, other.peak = self.most.copy(), self.doubt.copy(), self.peak
         return other
 
     def hold(self, size: float, until: int | None = None) -> None:
-        """Add a job that keeps `size` bytes, up to a slot or for as long as can be seen: a frozen one."""
+        """Add a job that keeps `size` bytes, up to a slot or up to the horizon: a frozen one."""
         for slot in range(SLOTS if until is None else until):
             self.mean[slot] += size
             self.most[slot] += size
@@ -200,32 +200,30 @@ class PromisedMemory:
         self.peak += self._top(job)
 
     def _top(self, job: Outlook) -> float:
-        """Return the job's peak with its doubt."""
+        """Return the job's peak plus its uncertainty."""
         upper = job.peak + self.caution * math.sqrt(max(job.variance, default=0.0))
         return min(upper, max(job.most, default=0.0) + self.caution * math.sqrt(max(job.doubt, default=0.0)))
 
     def fits(self, job: Outlook, after: int = 0, capacity: float | None = None) -> bool:
-        """Return whether the job can be added, `after` slots from now, and every slot stays within the capacity.
-
-        Another `capacity` may be tried.
-        """
+        """Return whether the job can be added `after` slots from now so that every slot stays within the capacity, or
+        within another `capacity`."""
         capacity = self.capacity if capacity is None else capacity
         if self.peak + self._top(job) <= capacity:
             return True
         at = bisect_right(EDGES, EDGES[after] + EDGES[job.peak_slot]) - 1 if after else job.peak_slot
         if at < SLOTS and self.mean[at] + job.peak > capacity:
-            return False  # what most do not pass, looked at first
+            return False  # most rejected jobs fail this cheap test
         return self._within(_shifted(job, after), after, capacity)
 
     def fits_soon(self, job: Outlook, slots: int, capacity: float) -> bool:
-        """Return whether the job can be added and the next so many slots stay within this capacity."""
+        """Return whether the job can be added so that the next `slots` slots stay within this capacity."""
         near = Outlook(
             job.mean[:slots], job.variance[:slots], job.most[:slots], job.doubt[:slots], job.peak, job.peak_slot
         )
         return self._within(near, 0, capacity)
 
     def _within(self, job: Outlook, after: int, capacity: float) -> bool:
-        """Return whether all slots from `after` on stay within the capacity with the job, whose slots begin there."""
+        """Return whether all slots from `after` on stay within the capacity with the job, which begins there."""
         caution, mean, variance, most, doubt = self.caution, self.mean, self.variance, self.most, self.doubt
         for slot, (m, v, t, d) in enumerate(zip(job.mean, job.variance, job.most, job.doubt, strict=True), after):
             if (
@@ -236,24 +234,23 @@ class PromisedMemory:
         return True
 
     def free(self) -> float:
-        """Return the bytes that nothing running is expected to need, in the tightest slot."""
+        """Return the bytes that no running job is expected to need in the tightest slot."""
         return self.capacity - max(self.upper(slot) for slot in range(SLOTS))
 
     def upper(self, slot: int) -> float:
-        """Return the promise in a slot, doubt included."""
+        """Return the promise in a slot, uncertainty included."""
         return min(
             self.mean[slot] + self.caution * math.sqrt(self.variance[slot]),
             self.most[slot] + self.caution * math.sqrt(self.doubt[slot]),
         )
 
     def course(self, bounds: Sequence[float]) -> list[float]:
-        """Return the most that is promised in each stretch up to these seconds from now, doubt left out."""
+        """Return the largest promise in each interval up to these seconds from now, without uncertainty."""
         edges = [min(SLOTS - 1, bisect_right(EDGES, bound) - 1) for bound in bounds]
         return [max(self.mean[first : last + 1]) for first, last in pairwise([0, *edges])]
 
     def earliest(self, job: Outlook, held: float = 0.0) -> int | None:
-        """Return the first slot, after this one, in which a job could start and fit that holds `held` bytes until
-        then."""
+        """Return the first later slot in which a job that holds `held` bytes until then could start and fit."""
         for slot in range(1, SLOTS):
             if held and self.upper(slot - 1) + held > self.capacity:
                 return None
@@ -263,8 +260,8 @@ class PromisedMemory:
 
 
 def _shifted(job: Outlook, after: int) -> Outlook:
-    """Return the outlook as seen when it begins `after` slots from now: slots there are longer, so each takes the most
-    of those that fall into it."""
+    """Return the outlook if it begins `after` slots from now: slots there are longer, so each takes the maximum of
+    those that fall into it."""
     if not after:
         return job
     offset = EDGES[after]
@@ -275,7 +272,7 @@ def _shifted(job: Outlook, after: int) -> Outlook:
         end, first = EDGES[slot + 1] - offset, source
         while source < last and EDGES[source + 1] <= end:
             source += 1
-        # One that reaches beyond the end counts here and in the next.
+        # A slot that reaches beyond the end counts here and in the next one.
         stop = source + 1 if source < last and EDGES[source] < end else source
         figures.append(_largest(job, first, stop))
         if source >= last:

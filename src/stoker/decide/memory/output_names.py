@@ -1,24 +1,25 @@
-"""Which outputs are one and the same from build to build, and which belong together. Pure, on names."""
+"""Decides by name which outputs are the same from build to build, and which belong together. Pure."""
 
 from __future__ import annotations
 
 import re
 
 KEPT_PARTS = 4
-"""Last parts of an absolute path that name an output: pip and uv unpack a project somewhere else each time."""
+"""Number of last parts of an absolute path that identify an output: pip and uv unpack a project to a new place each
+time."""
 
 _RANDOM = re.compile(r"\.?tmp.*|pip-.*|build-env-.*|build-via-sdist-.*|\.mesonpy-.*|.*[0-9a-f]{16,}")
-"""Folders that mkdtemp, pip, uv and meson-python make up anew for each build."""
+"""Folders to which mkdtemp, pip, uv and meson-python give a new name in each build."""
 
 _TRY_COMPILE = re.compile(r"cmTC_[0-9a-f]{5}")
-"""CMake's configure checks: a target of a random name each."""
+"""CMake's configure checks: each has a target with a random name."""
 
 _STEM = re.compile(r"[^0-9]*")
 
 
 def lasting_name(output: str) -> str:
-    """Return the output's name without what differs from build to build: temporary folders, and where the project
-    lies."""
+    """Return the output's name without the parts that differ between builds: temporary folders and the project's
+    location."""
     if "cmTC_" in output:
         output = _TRY_COMPILE.sub("cmTC", output)
     *folders, file = output.split("/")
@@ -31,6 +32,6 @@ def lasting_name(output: str) -> str:
 
 
 def stem(output: str) -> str:
-    """Return the file's name up to its first digit: flash_bwd_hdim128.o and flash_bwd_hdim256.o have one stem."""
+    """Return the file's name up to its first digit: flash_bwd_hdim128.o and flash_bwd_hdim256.o share a stem."""
     match = _STEM.match(output.rsplit("/", 1)[-1])
     return match[0] if match else ""

@@ -1,6 +1,6 @@
-"""Classes of jobs before anything was measured: which class a job belongs to, and what its members are taken to need.
+"""Classes of jobs before anything was measured: which class a job belongs to, and what its members are assumed to need.
 
-Pure values. Unaware of where they were written down and of what has been learnt since.
+Pure values. Knows neither where they are configured nor what has been learned since.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """A class of jobs: a shape, and how far its members may be from it (relative standard deviations).
+    """A class of jobs: a shape, and how far its members may deviate from it (relative standard deviations).
 
-    `tool`, `output` and `command` say which jobs belong to it; empty means any. The last two are shell patterns
+    `tool`, `output` and `command` define which jobs belong to it; empty means any. The last two are shell patterns
     (`*`, `?`, `[...]`; `*` matches slashes too) for the whole output and the whole command line.
     """
 
@@ -31,7 +31,7 @@ class Prior:
     command: str = ""
 
     def covers(self, output: str, tool: str, command: str) -> bool:
-        """Return whether the job is of this class."""
+        """Return whether the job belongs to this class."""
         return (
             (not self.tool or self.tool == tool)
             and (not self.output or fnmatchcase(output, self.output))
@@ -45,17 +45,17 @@ UNKNOWN = Prior(
     spread=1.0,
     time_spread=1.0,
 )
-"""What a job of no class is taken for. A guess: as much as a large C++ file, as unsure as can be."""
+"""The assumption for a job of no class. A guess: as much as a large C++ file, with the largest uncertainty."""
 
 
 class Priors:
-    """Classes in their order: a job is of the first that covers it."""
+    """Classes in order: a job belongs to the first that covers it."""
 
     def __init__(self, classes: Iterable[Prior] = ()) -> None:
         self.classes = tuple(classes)
 
     def of(self, output: str, tool: str, command: str = "") -> Prior:
-        """Return the class of a job; UNKNOWN where none covers it."""
+        """Return the class of a job; UNKNOWN if none covers it."""
         return next((p for p in self.classes if p.covers(output, tool, command)), UNKNOWN)
 
     def named(self, name: str) -> Prior | None:

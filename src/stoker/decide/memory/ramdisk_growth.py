@@ -1,6 +1,6 @@
-"""How much a RAM disk may still grow, which memory must be left free for: by what this build has shown of it.
+"""Estimates from this build's measurements how much a RAM disk may still grow, so that memory is kept free for it.
 
-Pure: the clock is an argument. What it holds already is missing from the memory that is available, and counted there.
+Pure: the time is an argument. What the disk holds already is missing from the available memory, and counted there.
 """
 
 from __future__ import annotations
@@ -10,25 +10,26 @@ from dataclasses import dataclass
 from stoker.model.samples import RamDisk
 
 FIRST_SHARE = 0.5
-"""Share of its size that a RAM disk is taken to need before anything is known: the size is the most that somebody
-would allow, and compilers seldom write all at the same moment."""
+"""Share of its size that a RAM disk is assumed to need before anything is known: the size is an upper limit, and
+compilers seldom all write at the same moment."""
 
 LEARNT_SECONDS = 60.0
-"""Seconds with jobs at work after which only what was seen counts: several generations of most compilers."""
+"""Seconds with running jobs after which only measurements count: several generations of most compilers."""
 
 MARGIN = 1.5
-"""A RAM disk is expected to hold so many times the most that it was seen to hold: the heaviest jobs may be to come."""
+"""A RAM disk is expected to hold this multiple of its observed maximum: the heaviest jobs may be still to come."""
 
 STEP_SECONDS = 5.0
-"""The longest time between two ticks that counts as time seen: a machine may sleep."""
+"""The longest time between two ticks that counts as observed: a machine may sleep."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenRamDisk:
-    """What a RAM disk holds and may hold, and the most it was seen to hold, in how many seconds with jobs at work.
+    """What a RAM disk holds (`used`), its limit (`size`), its observed maximum (`most`), and in how many `seconds` with
+    running jobs.
 
-    `rise` is the bytes by which it grew in a second, between the last two ticks; `at` is the clock at the last one.
-    All of it is 0 where there is none.
+    `rise` is its growth in bytes per second between the last two ticks; `at` is the time of the last one. Everything is
+    0 if there is none.
     """
 
     size: float = 0.0
@@ -40,7 +41,7 @@ class SeenRamDisk:
 
     @property
     def expected(self) -> float:
-        """Bytes that it is expected to hold at most: less and less by its size, more and more by what was seen."""
+        """Bytes that it is expected to hold at most: based less and less on its size, more and more on measurements."""
         unknown = max(0.0, 1 - self.seconds / LEARNT_SECONDS)
         return min(self.size, max(MARGIN * self.most, FIRST_SHARE * self.size * unknown))
 
@@ -50,7 +51,7 @@ class SeenRamDisk:
         return max(0.0, self.expected - self.used)
 
     def after(self, disk: RamDisk | None, now: float, *, busy: bool) -> SeenRamDisk:
-        """Return what is known once `disk` was read at the time `now`; `busy`: jobs are at work."""
+        """Return what is known after `disk` was read at time `now`; `busy`: jobs are running."""
         if disk is None:
             return SeenRamDisk()
         if not self.size:

@@ -1,1 +1,1 @@
-"""Who may run now: decisions with their reasons from one snapshot. Pure."""
+"""Decides who may run now: from one snapshot to decisions with their reasons. Pure."""

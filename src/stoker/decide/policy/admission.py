@@ -1,6 +1,6 @@
-"""Who may start or go on: curves over time against the capacity, and room kept for whoever waits.
+"""Decides who may start or continue: compares curves over time with the capacity, and keeps room for jobs that wait.
 
-Pure. Unaware of the emergency, of processes and of clocks.
+Pure. Knows nothing of the emergency, processes or clocks.
 """
 
 from __future__ import annotations
@@ -15,45 +15,47 @@ from stoker.decide.policy.waits import Wait
 from stoker.model.units import format_bytes, format_duration
 
 PATIENCE, PATIENCE_PER_PLACE = 64, 4
-"""A job that was passed over this often, or this often for each place, goes before all that are not: nothing starves
-behind luckier jobs. More places let more jobs pass in the same time."""
+"""A job that was passed over this often, or this often per place, goes before all that were not, so that no job
+starves. With more places, more jobs pass in the same time."""
 
 BACKFILL_DEPTH = 64
-"""Different expectations that are tried in vain in one tick, of those larger than a fair share of the memory and again
-of all others. Batch schedulers have such a limit too (Slurm tests 500 jobs a round). Large jobs come first in order and
-each has a history of its own: with one limit for all, those that fit into what is left would never be tried."""
+"""How many different expectations may fail to fit in one tick: of jobs larger than a fair share of the memory, and
+again of all others. Batch schedulers have such a limit too (Slurm tests 500 jobs a round). Large jobs come first in
+order and each has its own history: with a single limit, small jobs that fit into the rest would never be tried."""
 
 RETRY_DEPTH = 8
-"""Candidates in one tick that fit and would be stopped again at once. What stops them is mostly the same for all."""
+"""How many candidates per tick may fit but be rejected because they would be stopped at once. The cause is mostly the
+same for all."""
 
-PRESSING = 0.8
-"""A job presses when it takes this share of the time that all which runs and waits still takes together. Below 1, since
-neither is known exactly, and a place where it fits does not come at once."""
+URGENT = 0.8
+"""A job is urgent when it takes this share of the time that all running and waiting jobs together still take. Below 1,
+because neither time is known exactly and a place where the job fits may take a while to come."""
 
 GROWTH_WEIGHT = 1.3
-"""What a second before the peak of a heavy job counts against it, in seconds of its life (docs/policy.md)."""
+"""How much each second before a large job's peak counts against it, in seconds of its duration (docs/policy.md)."""
 
-STREWN = 0.45
-"""Share of the time that is left over which large jobs are strewn in the order. Sorted by their figures alone, those of
-one kind would start together, come to their peak together, and leave memory idle together."""
+SPREAD = 0.45
+"""Share of the remaining time over which large jobs are spread out in the order. Sorted by their figures alone, jobs of
+one kind would start together, peak together, and leave memory idle together."""
 
 GOLDEN = (5**0.5 - 1) / 2
-"""Multiples of it, less their whole parts, fill the range from 0 to 1 evenly, wherever the count begins."""
+"""The fractional parts of its multiples fill the range from 0 to 1 evenly, wherever the count begins."""
 
 THAW_SHARE = 0.3
-"""Share of the reserve that thawed jobs may be promised: less than the brake's share, or it would freeze them again."""
+"""Share of the reserve that may be promised to thawed jobs: less than the brake's share, or the brake would freeze them
+again."""
 
 THAW_SPACING = 2.0
-"""Seconds after a freeze before anything thaws, so that its effect has been seen."""
+"""Seconds after a freeze before anything thaws, so that the effect of the freeze is visible."""
 
 
 _RESTS = Wait("rest", "fits, but the last freeze has to take effect first")
 
 
 class AdmissionRound:
-    """One round of admissions: what is promised so far, how many run, and the job that room is kept for.
+    """One round of admissions: the memory promised so far, the free places, and the job that room is kept for.
 
-    Nobody is let go whom the next tick, with the same numbers, would have to stop.
+    Starts or thaws no job that the next tick, given the same numbers, would have to stop.
     """
 
     def __init__(self, situation: Situation, slots: int, level: int, now: float) -> None:
@@ -69,18 +71,18 @@ class AdmissionRound:
         self.waiting: str = ""
         """The name of the job that room is kept for; empty while none waits."""
         self.waits: dict[int, Wait] = {}
-        """Why those wait that were tried."""
+        """Why each job that was tried waits."""
         self.rest: Wait | None = None
-        """Why nobody else was tried; None: for want of a place."""
+        """Why no other job was tried; None: there was no free place."""
         self._early: Decision | None = None
-        self._gone: list[LiveJob] = []
+        self._started: list[LiveJob] = []
         self._leeway = leeway(situation)
 
     def thaw(self, frozen: Iterable[LiveJob]) -> None:
-        """Let frozen jobs go on. Room is kept for each that must wait, and nothing that starts now may delay it.
+        """Thaw frozen jobs. Room is kept for each one that must wait, and nothing that starts now may delay it.
 
-        First those that a person's word had stopped, the oldest first and at once; then those that have least to
-        grow: they give memory back the soonest.
+        First, and at once, those that a user command had stopped, oldest first; then those with the least left to
+        grow, because they give memory back soonest.
         """
         rested = self.now - self.view.last_freeze >= THAW_SPACING
         waiting = []
@@ -92,10 +94,10 @@ class AdmissionRound:
                 self._leeway -= self.situation.growth(job, LOOK_AHEAD)
                 self.slots -= 1
                 if not (job.by_word or rested):
-                    # Its place and its room are kept: whoever starts there now would be in its way.
+                    # Its place and memory stay reserved: a job that starts there now would be in its way.
                     self.waits[job.jid] = _RESTS
                     continue
-                self._gone.append(job)
+                self._started.append(job)
                 need, spare = self._rest_text(job, rest), format_bytes(self._spare())
                 why = f"needs up to {need}, leaves {spare} spare above the reserve"
                 self.decisions.append(Decision("thaw", job.jid, why))
@@ -112,10 +114,10 @@ class AdmissionRound:
         return not job.by_word, 0.0 if job.by_word else self.situation.growth_left(job), *age_order(job)
 
     def _may_go_on(self, job: LiveJob, rest: Outlook) -> bool:
-        """Return whether a frozen job may go on. Promises may use a part of the reserve, or what is frozen would lock
-        it up.
+        """Return whether a frozen job may continue. Promises to frozen jobs may use a part of the reserve; otherwise
+        the memory that they hold would stay locked up.
 
-        What ran until a person's word stopped it need only pass the brake, as it did before.
+        A job that ran until a user command stopped it need only pass the brake, as it did before.
         """
         capacity, reserve = self.promise.capacity, self.view.reserve
         line = capacity + self.view.ramdisk.growth + BRAKE_SHARE * reserve
@@ -126,14 +128,14 @@ class AdmissionRound:
         return self.promise.fits(rest, capacity=capacity + THAW_SHARE * reserve) and not self._stopped_again(job)
 
     def _stopped_again(self, job: LiveJob) -> str:
-        """Say why the next tick would stop a job, if this one too is let go now; empty if it would not."""
-        act = stop(self.situation.letting_go((*self._gone, job)), self.now)
+        """Say why the next tick would stop some job if this one also runs now; empty if it would not."""
+        act = stop(self.situation.if_running((*self._started, job)), self.now)
         return "" if act is None else act.why
 
     def let_pass(self, frozen: Sequence[LiveJob], room: float) -> None:
-        """Let the frozen job that has least to grow pass its peak, where nothing fits and `room` is enough for that.
+        """If nothing fits, thaw the frozen job with the least left to grow, if `room` suffices for it to pass its peak.
 
-        Behind its peak it gives back more than that.
+        After its peak it gives back more than that.
         """
         if not frozen or self.now - self.view.last_freeze < THAW_SPACING:
             return
@@ -145,9 +147,10 @@ class AdmissionRound:
             self.slots = 0
 
     def admit(self, candidates: Iterable[Candidate]) -> None:
-        """Admit whatever fits, in order; the first that does not fit is held with room kept for it, others fill in.
+        """Admit every candidate that fits, in order; the first that does not fit is held with room kept for it, and
+        later ones are backfilled.
 
-        Where none can, the first begins early rather than leave a core idle.
+        If none can start, the first begins early rather than leave a core idle.
         """
         self._admit_what_fits(candidates)
         early = self._early
@@ -168,7 +171,7 @@ class AdmissionRound:
             if in_vain[large] > BACKFILL_DEPTH:
                 self.rest = self._kept()
                 continue
-            # Each different expectation is tried once a tick; what was refused before is refused again at no cost.
+            # Try each distinct expectation once per tick; one that was refused is refused again at no cost.
             job, again = self.situation.outlook_at_birth(candidate), ""
             if job not in refused and self._fits(candidate, job):
                 again = self._stopped_again(born := self._newborn(candidate))
@@ -180,12 +183,12 @@ class AdmissionRound:
                 refused[job] = self._refusal(candidate, job, again)
                 in_vain[large] += 1
             self.waits[candidate.jid] = refused[job]
-            # Only the first that must wait gets room kept for it; those behind it fill in where they fit.
+            # Room is kept only for the first that must wait; later ones are backfilled where they fit.
             if not self.waiting:
                 self._wait(candidate, job, again)
 
     def _wait(self, candidate: Candidate, job: Outlook, again: str) -> None:
-        """Hold the first that does not fit, with room kept for it if there can be any, and see whether it may begin."""
+        """Hold the first candidate that does not fit, keep room for it if possible, and see if it may begin early."""
         if not candidate.held:
             self.decisions.append(Decision("hold", candidate.jid, self._why_held(candidate, job, again)))
         self._early = self._may_begin(candidate, job)
@@ -194,7 +197,7 @@ class AdmissionRound:
             self._keep_room(job, candidate.name, candidate.rss)
 
     def _fits(self, candidate: Candidate, job: Outlook) -> bool:
-        """Return whether it fits; what it holds already is promised to it, and is a part of what it needs."""
+        """Return whether it fits; the memory that it holds already is promised to it, and is part of its need."""
         self._take_back(candidate)
         fits = self.promise.fits(job)
         if candidate.rss:
@@ -202,29 +205,30 @@ class AdmissionRound:
         return fits
 
     def _take_back(self, candidate: Candidate) -> None:
-        """Promise it no longer what it holds: its whole need is about to be."""
+        """Withdraw the promise of what it holds, because its whole need is promised next."""
         if candidate.rss:
             self.promise.hold(-candidate.rss)
 
     def _admit(self, candidate: Candidate, born: LiveJob, job: Outlook) -> None:
         self._take_back(candidate)
         self.promise.add(job)
-        self._gone.append(born)
+        self._started.append(born)
         self.slots -= 1
         self.decisions.append(Decision("admit", candidate.jid, self._why_admitted(candidate, job)))
 
     def _newborn(self, candidate: Candidate, *, early: bool = False) -> LiveJob:
-        """Return the candidate as it will be seen once it has been let go."""
+        """Return the candidate as a live job, as the next tick will see it once it runs."""
         c = candidate
         return LiveJob(c.jid, c.name, self.now, 0.0, c.rss, c.curve, c.rss, width=c.width, alone=c.alone, early=early)
 
     def _may_begin(self, candidate: Candidate, job: Outlook) -> Decision | None:
-        """Return its admission beside a single job, if there is room for what it holds in the next second while that
-        runs on.
+        """Return its admission next to a single running job, if there is room for what it holds in the next second
+        while that job continues.
 
-        Frozen then, it holds nothing that the other is expected to need; and it will be, unless that one comes down
-        sooner. Doubt is left out: should the other need more, what this one has done is lost. That is worth the half of
-        a machine, and not the twentieth: where many run, the job that has to run alone again costs more.
+        It will then be frozen, unless the other job's memory falls sooner; while frozen it holds nothing that the other
+        is expected to need. Uncertainty is ignored: if the other needs more, the work done so far is lost. That risk is
+        worth taking for half of a machine but not for a twentieth: where many jobs run, a job that must run again alone
+        costs more.
         """
         if len(self.view.running) != 1 or self.view.frozen or not self._may_ever_fit(job):
             return None
@@ -236,14 +240,14 @@ class AdmissionRound:
         return Decision("admit", candidate.jid, why, early=True)
 
     def _may_ever_fit(self, job: Outlook) -> bool:
-        """Return whether an empty machine is expected to hold it. One that never fits starts when nothing else runs:
-        until it has waited long enough, nobody has to wait for that."""
+        """Return whether an otherwise empty machine is expected to hold it. A job that never fits starts when nothing
+        else runs; until it has waited long enough, no other job has to wait for it."""
         return job.peak <= self.view.budget - self.view.kept
 
     def _keep_room(self, job: Outlook, name: str, held: float = 0.0) -> None:
-        """Keep room as EASY backfill does: the job gets the first slot in which it fits, and nobody may take that away.
+        """Keep room as EASY backfill does: the job gets the first slot in which it fits, and no other job may take it.
 
-        Until then it keeps `held` bytes. If no slot is in sight, nothing else may start.
+        Until then it keeps `held` bytes. If there is no such slot within the horizon, nothing else may start.
         """
         self.waiting = self.waiting or name
         slot = self.promise.earliest(job, held)
@@ -255,7 +259,7 @@ class AdmissionRound:
             self.promise.add(job, slot)
 
     def _spare(self) -> float:
-        """Return the bytes that may still be promised: what the doubt in others' needs takes, too, is not."""
+        """Return the bytes that may still be promised, after the uncertainty of other jobs' needs."""
         return max(0.0, self.promise.free())
 
     def _refusal(self, candidate: Candidate, job: Outlook, again: str) -> Wait:
@@ -267,24 +271,24 @@ class AdmissionRound:
         return Wait("memory", why, size=self.view.available)
 
     def _kept(self) -> Wait:
-        """Say why those behind the first that waits do not fit, or may not start."""
+        """Say why jobs after the first one that waits do not fit, or may not start."""
         unused = self._above_reserve()
         for_whom = f"{self.waiting}, and for what runs" if self.waiting else "what runs, and for those before it"
         why = f"memory is kept for {for_whom}; {format_bytes(unused)} unused above the reserve"
         return Wait("room", why, self.waiting, unused)
 
     def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
-        """Say why a frozen job does not go on."""
+        """Say why a frozen job stays frozen."""
         need, unused = f"holds {format_bytes(job.rss)}, needs up to {self._rest_text(job, rest)}", self._above_reserve()
         kept = ", kept for what runs" if unused >= rest.peak - job.rss else ""
         return f"{need}; {format_bytes(unused)} unused above the reserve{kept}{self._for_ramdisk()}"
 
     def _rest_text(self, job: LiveJob, rest: Outlook) -> str:
-        """Say how much a live job may still hold: never less than is expected of it."""
+        """Say how much a live job may hold at most; never less than its expected peak."""
         return format_bytes(max(rest.peak, job.rss + self.situation.growth_left(job, doubt=False)))
 
     def _above_reserve(self) -> float:
-        """Return the bytes available now that are not kept; some may be promised to what runs."""
+        """Return the bytes available now beyond the reserve; some may be promised to running jobs."""
         return max(0.0, self.view.available - self.view.kept)
 
     def _why_admitted(self, candidate: Candidate, job: Outlook) -> str:
@@ -303,29 +307,29 @@ class AdmissionRound:
         )
 
     def _for_ramdisk(self) -> str:
-        """Say what is kept for the RAM disk, if anything is."""
+        """Say how much is kept for the RAM disk, if anything is."""
         growth = self.view.ramdisk.growth
         return f" and {format_bytes(growth)} for the RAM disk" if growth else ""
 
 
 def _need_text(candidate: Candidate, job: Outlook) -> str:
-    """Say how much a candidate may need: never less than is expected of it."""
+    """Say how much a candidate may need; never less than its expected peak."""
     return format_bytes(max(job.peak, candidate.curve.peak))
 
 
 def in_order(candidates: Sequence[Candidate], share: float, level: int, at_work: float = 0.0) -> list[Candidate]:
-    """Put candidates into the order in which they are tried; `at_work` is the CPU seconds that live jobs still take.
+    """Return the candidates in the order in which to try them; `at_work` is the CPU seconds that live jobs still take.
 
-    0. Those that were killed, and run again first.
-    1. Those passed over too often.
-    2. Those that take about as long as all that runs and waits takes together: started later, such a job would keep a
-       whole machine waiting for one core. The longest first, each with what waits for it.
-    3. Those larger than a fair `share` of the memory: memory is what they wait for until their peak, and those that
-       come down early let others grow sooner. So the time after the peak counts for them, and the time before it
-       against them. Their numbers strew them, so that kinds are mixed at any time.
-    4. The rest by the longest chain of jobs that begins with them, where a graph shows it: links, generators and long
-       jobs late in the order leave cores idle at the end. Else by age and not by length, since only what has left the
-       deck makes room for jobs not yet seen.
+    0. Jobs that were killed: they run again first.
+    1. Jobs passed over too often.
+    2. Jobs that take about as long as all running and waiting jobs take together: started later, such a job would keep
+       the whole machine waiting for one core. The longest first, counting the jobs that wait for it.
+    3. Jobs larger than a fair `share` of the memory. They need memory until their peak, and a job whose memory falls
+       early lets others grow sooner: so the time after the peak counts for a job, the time before it against it. An
+       offset by job number spreads them out, so that kinds are mixed at any time.
+    4. The rest by the longest chain of jobs that begins with them, if a graph shows it: links, generators and long jobs
+       late in the order leave cores idle at the end. Otherwise by age rather than length, because only jobs that leave
+       the deck make room for jobs not yet seen.
     """
     together = (sum(c.curve.duration for c in candidates) + at_work) / level
     most = patience(level)
@@ -343,11 +347,11 @@ def _deck_order(candidate: Candidate, share: float, together: float, most: int) 
         rank, key = 0, 0.0
     elif candidate.passed_over >= most:
         rank, key = 1, 0.0
-    elif (tail := max(curve.duration, candidate.chain or 0.0)) > PRESSING * together:
+    elif (tail := max(curve.duration, candidate.chain or 0.0)) > URGENT * together:
         rank, key = 2, -tail
     elif curve.peak > share:
-        strewn = STREWN * together * (candidate.jid * GOLDEN % 1.0)
-        rank, key = 3, GROWTH_WEIGHT * curve.peak_age - curve.duration + strewn
+        offset = SPREAD * together * (candidate.jid * GOLDEN % 1.0)
+        rank, key = 3, GROWTH_WEIGHT * curve.peak_age - curve.duration + offset
     else:
         rank, key = 4, -(candidate.chain or 0.0)
     return rank, key, candidate.arrived, candidate.jid

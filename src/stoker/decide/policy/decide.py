@@ -1,6 +1,6 @@
-"""The policy: a snapshot of build and machine in, decisions with their reasons out.
+"""The policy: takes a snapshot of build and machine, returns decisions with their reasons.
 
-Pure: the time is an argument, and the same view gives the same decisions. Unaware of how they are carried out.
+Pure: the time is an argument, and the same view gives the same decisions. Does not know how they are carried out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stoker.model.units import format_bytes
 
 
 class Ruling(NamedTuple):
-    """What to do now, and why all others wait. The latter is left out where a freeze, a thaw or a shed must be
+    """What to do now, and why all other jobs wait. The reasons are omitted when a freeze, a thaw or a shed must be
     carried out first."""
 
     decisions: tuple[Decision, ...]
@@ -30,21 +30,21 @@ class Ruling(NamedTuple):
 
 
 def decide(view: View, now: float) -> tuple[Decision, ...]:
-    """Decide what to do now. After a freeze, a thaw or a shed the caller reads the world again and asks again."""
+    """Decide what to do now. After a freeze, a thaw or a shed the caller takes a new snapshot and asks again."""
     return rule(view, now).decisions
 
 
 def rule(view: View, now: float) -> Ruling:
-    """Decide what to do now, and say why all others wait."""
+    """Decide what to do now, and say why all other jobs wait."""
     level = level_of(view)
-    # First what a person has said: level, pause, one job alone.
+    # First the user's commands: level, pause, one job alone.
     if word := obey(view, level):
         return Ruling(word)
     if view.paused == "hard":
         paused = Wait("paused", "everything is frozen until somebody unpauses the build")
         return Ruling((), Waits(frozen=paused, on_deck=paused))
     view = unblocked(view, level)
-    # Then the jobs that must run alone, and whether memory matters at all.
+    # Then jobs that must run alone, and whether memory matters at all.
     turn, slots = within_slots(view, whose_turn(view), level), level - len(view.running)
     if not view.guarded:
         return Ruling((*turn.holds, *_unguarded(view, turn, slots)), _waits(view, turn, _full(view, level)))
@@ -55,7 +55,7 @@ def rule(view: View, now: float) -> Ruling:
     trouble = alarm(situation)
     if not trouble and (plenty := _with_plenty(situation, turn, level)) is not None:
         return Ruling((*turn.holds, *plenty), _waits(view, turn, _full(view, level)))
-    # Where memory is in play, brakes come before admissions, one at a time.
+    # If memory may run short, brakes come before admissions, one action at a time.
     if act := stop(situation, now):
         return Ruling((act,))
     if view.running and trouble:
@@ -66,28 +66,27 @@ def rule(view: View, now: float) -> Ruling:
 
 
 def spare_places(cores: float) -> int:
-    """Return the jobs beyond the cores while memory is plenty and the level automatic: some job always starts, ends or
-    reads.
+    """Return how many jobs may run beyond the number of cores while memory is plenty and the level automatic: some job
+    is always starting, ending or reading.
 
-    As many as ninja starts when it is given no number (its GuessParallelism): one with up to two cores, else two. Where
-    memory is short they would only share the cores and hold their memory for longer.
+    As many as ninja starts without a -j (its GuessParallelism): one with up to two cores, otherwise two. If memory is
+    short, they would only share the cores and hold their memory for longer.
     """
     return 1 if cores <= 2 else 2
 
 
 def level_of(view: View) -> int:
-    """Return how many jobs may run at most: a person's number, else as many as the cores are for, and the spare
-    ones."""
+    """Return the maximum number of jobs at once: the user's number, or what the cores can run plus spare places."""
     return max(1, int(view.cpu_slots) if view.level is None else view.level)
 
 
 def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision, ...] | None:
-    """Admit while memory is no matter: the peaks of all that run and of all that start fit at the same time. First
-    those that another machine gave back, and those that a person's word has stopped no longer.
+    """Admit while memory does not matter: the peaks of all running and all starting jobs fit at the same time. First
+    come jobs that another machine returned, and jobs that a user command no longer stops.
 
-    What a person froze counts with its peak, and stays.
+    A job that a user froze counts with its peak, and stays frozen.
 
-    None if that cannot be seen at a glance, or if there is more to decide than whom to admit.
+    None if this quick test fails, or if there is more to decide than which jobs to admit.
     """
     view, peaks = situation.view, situation.peaks()
     for job in view.frozen:
@@ -109,7 +108,7 @@ def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision
 
 
 def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
-    """Let all go on up to the level, the oldest first, and then start others: a person has switched the guard off."""
+    """Thaw jobs up to the level, oldest first, and then start others: a user has switched the memory guard off."""
     why = f"memory is ignored, {format_bytes(view.available)} available"
     thawed = [Decision("thaw", j.jid, why) for j in sorted(turn.frozen, key=age_order)[: max(0, slots)]]
     left = slots - len(thawed)
@@ -118,7 +117,7 @@ def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
 
 
 def _full(view: View, level: int) -> Wait:
-    """Say that as many run as may."""
+    """Say that as many jobs run as allowed."""
     places = "the only place is taken" if level == 1 else f"all {level} places are taken"
     if level < level_of(view):
         taken = "the only core is taken" if level == 1 else f"all {level} cores are taken"
@@ -128,15 +127,14 @@ def _full(view: View, level: int) -> Wait:
 
 
 def _waits(view: View, turn: Turn, rest: Wait, of: Mapping[int, Wait] | None = None) -> Waits:
-    """Say why each job waits: by a person's word, since it is another's turn, for a reason of its own, or for
-    `rest`."""
+    """Say why each job waits: a user command, another job's turn, a reason of its own, or `rest`."""
     by_hand = Wait("person", "frozen by hand; it goes on when it is thawed by hand")
     single = {**turn.single, **(of or {}), **{j.jid: by_hand for j in view.frozen if j.by_person}}
     return Waits(single, turn.frozen_wait or rest, turn.deck_waits or rest)
 
 
 def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
-    """Thaw and admit; whenever there is a job, at least one runs."""
+    """Thaw and admit; if there are jobs at all, at least one runs."""
     view = situation.view
     slots = level - len(view.running)
     if slots <= 0 or not (turn.frozen or turn.candidates):
@@ -159,7 +157,7 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
 
 
 def _first(view: View, turn: Turn, waiting: Sequence[Candidate]) -> tuple[Decision, ...]:
-    """Let the oldest go on, or the first in order start, though it does not fit: nothing else runs."""
+    """Thaw the oldest, or start the first in order, although it does not fit: nothing else runs."""
     if turn.frozen:
         job = min(turn.frozen, key=age_order)
         why = f"nothing else runs; {format_bytes(view.available)} available"

@@ -1,7 +1,8 @@
-"""Jobs whose launcher has other machines compile them: no more are let go than those machines have slots.
+"""Limits jobs that other machines compile: no more of them start than those machines have slots.
 
-Such a job begins here, with its preprocessing, and takes a place of the level until it waits for its host; then it
-takes none. One more than there are slots would only take a place, and wait. Pure; unaware of engines and of processes.
+Such a job begins on this machine with preprocessing, and takes a place of the level until it waits for its host; from
+then on it takes none. A job beyond the number of slots would only occupy a place and wait. Pure; knows no engine and no
+process.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from stoker.decide.policy.waits import Wait
 
 
 def unblocked(view: View, level: int) -> View:
-    """Count one job less as running where all that do are idle, and one that was given back is stopped.
+    """Count one running job less if all running jobs are idle while a returned one is stopped.
 
-    That one may hold what they wait for: a place that icecream has on this machine, a lock of distcc's.
+    The stopped one may hold what the others wait for: icecream's place on this machine, or a lock of distcc's.
     """
     stuck = any(j.returned for j in view.frozen) and all(j.idle for j in view.running)
     return replace(view, running=view.running[: level - 1]) if stuck else view
 
 
 def within_slots(view: View, turn: Turn, level: int) -> Turn:
-    """Take out of the turn those for which no slot of another machine is free, the last in order.
+    """Remove from the turn the jobs, last in order, for which no other machine has a free slot.
 
-    While no slot is known none is taken out: their engine has them compiled here, within the level.
+    While no slot is known, none is removed: their engine then compiles them here, within the level.
     """
     remote = [c for c in turn.candidates if c.remote]
     free = view.remote_slots - view.remote_jobs

@@ -1,6 +1,7 @@
-"""The brakes: freeze before a growth that would not fit, freeze when memory sinks, and the last resort.
+"""The brakes: freeze before growth that would not fit, freeze when memory runs out, and, as a last resort, shed.
 
-Pure. Unaware of admissions, of processes and of clocks. One act at a time: the world is read again before the next.
+Pure. Knows nothing of admissions, processes or clocks. Returns one action at a time: a new snapshot is taken before the
+next.
 """
 
 from __future__ import annotations
@@ -12,47 +13,47 @@ from stoker.decide.policy.snapshot import Decision, LiveJob, View
 from stoker.model.units import format_bytes
 
 LOOK_AHEAD = 4
-"""Seconds of growth that must always fit. nvcc's cicc grows by up to 0.2 GiB/s; a tick comes every second."""
+"""Seconds of growth that must always fit. nvcc's cicc grows by up to 0.2 GiB/s; there is a tick every second."""
 
 EARLY_AHEAD = 1
-"""The same where one of the jobs was admitted early: it is there to use what others leave free until it is stopped.
-While memory is in play there are four ticks in a second, and a job that is stopped grows no more."""
+"""The same if one of the jobs was admitted early: it exists to use what others leave free until it is stopped. While
+memory may run short there are four ticks per second, and a stopped job does not grow."""
 
 BRAKE_SHARE = 0.5
-"""The brake may use this share of the reserve, which promises may not: so it acts only when promises have failed."""
+"""The brake may use this share of the reserve, which promises may not: so it acts only when promises failed."""
 
 GROWING = 0.001
-"""A job that grows by less than this share of the budget in these seconds is not what fills the memory."""
+"""A job that grows by less than this share of the budget within LOOK_AHEAD is not what fills the memory."""
 
 SHED_AHEAD = 0.4
-"""Share of a second's growth that must be left before a job is given up for it. Where memory falls fast it is read
-every few hundredths of a second (decide/memory/alert.py); a job that grows faster may yet come to its peak."""
+"""Share of a second's growth that must be left before a job is shed for it. When memory falls fast it is read every few
+hundredths of a second (decide/memory/alert.py); until then the oldest job may still reach its peak."""
 
 WORTH = 0.1
-"""A job that holds less than this share of what the oldest grows by until then is not given up: it would not help."""
+"""A job that holds less than this share of the oldest job's growth until then is not shed: that would not help."""
 
 LAST_SHARE = 0.25
-"""Share of the floor that must be left when what grows has grown on for a moment: the kernel's own share of a limit
-(page tables, buffers) is not in the figures."""
+"""Share of the floor that must remain after a moment of further growth: the kernel's own share of a limit (page tables,
+buffers) is not in the figures."""
 
 PATIENCE_SECONDS = 30.0
-"""For how long everything waits frozen, where ending a job would cost the work of the others too: what else lives on
-the machine may give memory back. Longer would be for ever where nothing else does."""
+"""How long everything waits frozen if ending a job would also cost the work of the others: other programs on the
+machine may give memory back. If none does, waiting longer would not help either."""
 
 FREEZE_SPACING, SHED_SPACING = 0.5, 1.5
-"""Seconds from a freeze, and from a shed, until the next shed: that growth stops shows at once, memory that is given
-back a little later."""
+"""Seconds from a freeze, and from a shed, until the next shed: the end of growth shows at once, freed memory a little
+later."""
 
 
 def stop(situation: Situation, now: float) -> Decision | None:
-    """Return the job that memory demands to stop now, and why; None if there is none."""
+    """Return the job that must stop now because of memory, and why; None if there is none."""
     return relieve(situation, now) or brake(situation)
 
 
 def relieve(situation: Situation, now: float) -> Decision | None:
-    """Freeze the youngest that grows when memory is below the floor; at the very last, shed.
+    """Freeze the youngest growing job when memory is below the floor; as a last resort, shed.
 
-    What does not grow goes on: it will fall or end, and that is what gives memory back.
+    Jobs that do not grow continue: their memory will fall or they will end, which is what frees memory.
     """
     view = situation.view
     reason = alarm(situation)
@@ -85,10 +86,10 @@ def relieve(situation: Situation, now: float) -> Decision | None:
 
 
 def patience(view: View, frozen: Sequence[LiveJob], now: float) -> tuple[Decision, ...] | None:
-    """Wait for a while where all are frozen because ending a job is costly, then give up the youngest.
+    """If all are frozen because ending a job is costly, wait for a while, then shed the youngest.
 
-    `frozen` are those that may go on; of all others, those too that must stay frozen, one may be given up for the
-    oldest of them. None if they need not wait: there is memory, or nobody whose end would give some to another.
+    `frozen` are the jobs that may continue; any other job, even one that must stay frozen, may be shed for the oldest
+    of them. None if they need not wait: there is memory, or no job whose end would free some for another.
     """
     if not (view.costly and frozen and len(view.frozen) > 1 and view.available < view.floor):
         return None
@@ -104,8 +105,8 @@ def patience(view: View, frozen: Sequence[LiveJob], now: float) -> tuple[Decisio
 
 
 def _sinks(situation: Situation) -> float:
-    """Return the bytes that the oldest takes until the next tick, if that is all that is left; else 0, as it may end or
-    come down until then."""
+    """Return the bytes that the oldest job takes until the next tick if that uses up what is left; otherwise 0, because
+    it may end or shrink by then."""
     view = situation.view
     growth = max((situation.growth(j, SHED_AHEAD) for j in situation.by_age[:1]), default=0.0)
     sinks = growth > GROWING * view.budget and view.available - growth < LAST_SHARE * view.floor
@@ -113,11 +114,11 @@ def _sinks(situation: Situation) -> float:
 
 
 def brake(situation: Situation) -> Decision | None:
-    """Freeze the job that has most to grow, if the next seconds would not fit or nothing could end."""
+    """Freeze the job with the most left to grow if the next seconds would not fit or no job could finish."""
     view, order = situation.view, situation.by_age
     if len(order) < 2:
         return None
-    # Nothing that runs is stopped for what a RAM disk may hold one day: when it does, less is available.
+    # No running job is stopped for what a RAM disk may hold later: once it does, less is available anyway.
     line = situation.capacity + view.ramdisk.growth + BRAKE_SHARE * view.reserve
     early = any(j.early for j in order[1:])
     if early:
@@ -137,17 +138,17 @@ def brake(situation: Situation) -> Decision | None:
 
 
 def growing_jobs(situation: Situation) -> list[LiveJob]:
-    """Return the running jobs, but the oldest, that are about to grow noticeably."""
+    """Return the running jobs, except the oldest, that are about to grow noticeably."""
     least = GROWING * situation.view.budget
     return [j for j in situation.by_age[1:] if situation.growth(j, LOOK_AHEAD) > least]
 
 
 def passage(situation: Situation) -> float:
-    """Return the bytes by which jobs may still grow while the rest is stopped: those nearest to their peak pass, since
-    each gives back more behind it than it takes.
+    """Return the bytes by which jobs may still grow while the rest is stopped: those nearest to their peak pass,
+    because each frees more after it than it takes.
 
-    What the oldest may need is not theirs, for it is never stopped. Where it takes more than there is, all of that is
-    theirs until then: only what they give back can save a job from being given up.
+    What the oldest may need is not available to them, because it is never stopped. If it will need more than there is,
+    they may use everything until then: only the memory that they free can save a job from being shed.
     """
     room = _room(situation.view)
     free = room - _growth_of_oldest(situation)
@@ -155,12 +156,12 @@ def passage(situation: Situation) -> float:
 
 
 def leeway(situation: Situation, ahead: int = LOOK_AHEAD, *, doubt: bool = True) -> float:
-    """Return the bytes left for others to grow by in so many seconds, if the oldest is to have all that it may need."""
+    """Return the bytes left for others to grow within so many seconds if the oldest gets all that it may need."""
     return _room(situation.view) - _growth_of_oldest(situation, doubt=doubt) - _growth_of_others(situation, ahead)
 
 
 def _growth_of_others(situation: Situation, ahead: int) -> float:
-    """Return by how much all but the oldest will hold more within so many seconds: some end, or come down."""
+    """Return how much more all but the oldest will hold within so many seconds; jobs that end or shrink count."""
     order, all_of_them = situation.by_age, situation.promise.mean
     held = sum(j.rss for j in (*order[1:], *situation.view.frozen)) + situation.on_deck
     oldest = situation.outlook(order[0]).mean[:ahead] if order else ()
@@ -177,10 +178,10 @@ def _growth_of_oldest(situation: Situation, *, doubt: bool = True) -> float:
 
 
 def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
-    """Say why not all live jobs could reach their peak and end; empty if they could.
+    """Say why not all live jobs could reach their peak and finish; empty if they could.
 
-    The oldest grows all the while, and the others for `ahead` seconds until they can be stopped. Behind that it is the
-    banker's test: one by one, by what they still need, the least first; each gives back what it holds.
+    The oldest grows all the time, the others for `ahead` seconds until they can be stopped. After that this is the
+    banker's algorithm: one by one, the smallest remaining need first; each frees what it holds.
     """
     room, view = _room(situation.view), situation.view
     left = leeway(situation, ahead, doubt=doubt)
@@ -195,7 +196,7 @@ def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
 
 
 def alarm(situation: Situation) -> str:
-    """Say what is wrong with the machine's memory, in numbers; empty if nothing is."""
+    """Say in numbers what is wrong with the machine's memory; empty if nothing is."""
     view, surge = situation.view, situation.surge(situation.view.running)
     left = format_bytes(view.available)
     if view.available < view.floor:
@@ -206,9 +207,9 @@ def alarm(situation: Situation) -> str:
 
 
 def stall(view: View) -> str:
-    """Say why nothing new starts though it may fit: tasks stall on memory, and it is the build's want; empty if not.
+    """Say why nothing new starts although it may fit: tasks stall on memory because of this build; empty if not.
 
-    The machine's pressure is anybody's. It counts only while memory is short by the build's own budget.
+    The machine's pressure may have any cause. It counts only while memory is short by the build's own budget.
     """
     if view.pressure is None or view.pressure < view.pressure_line:
         return ""

@@ -1,6 +1,6 @@
-"""What the policy is given and what it answers: frozen values, sizes in bytes, times in seconds.
+"""The policy's input and output: frozen values, sizes in bytes, times in seconds.
 
-Unaware of how the figures were measured and of who carries a decision out.
+Knows neither how the figures were measured nor who carries out a decision.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class LiveJob:
     """A job that was admitted and has not ended: running, or frozen since then.
 
     `age` is the CPU seconds it has used, `rss` what its process tree holds now, `peak_rss` the most it was seen to
-    hold and `peak_age` its age then; `rise` is the bytes by which it has just grown in a CPU second; `stale`: that was
-    before it was stopped, and nothing has been measured since it goes on. `width` is the number of cores it keeps busy.
-    `started` orders jobs by age: the least is the oldest. `alone` asks that nothing runs beside it.
+    hold and `peak_age` its age then. `rise` is its latest growth in bytes per CPU second; `stale` means that `rise` was
+    measured before the job was stopped and not again since it continued. `width` is the number of cores it keeps busy.
+    `started` orders jobs by age: the smallest is the oldest. `alone` requires that nothing runs next to it.
 
-    `by_person`: a person froze this very job, and a person thaws it; on a running job: a person set it going, so the
-    level stops others first. `by_word`: it was frozen by a decision that says so (`Decision.by_word`). `early`: it was
-    admitted by a decision that says so, and has not been stopped since. `returned`: another machine had it, and it was
-    stopped as it began here; it waits as a candidate does. `idle`: for some seconds nothing of it has worked here; its
-    launcher waits for a host, or for a place that its engine has here.
+    `by_person`: a user froze this very job, and only a user thaws it; on a running job: a user thawed it, so the level
+    stops others first. `by_word`: it was frozen by a decision with `Decision.by_word`. `early`: it was admitted by a
+    decision with `Decision.early` and has not been stopped since. `returned`: another machine had it, and it was
+    stopped when it began here; it waits like a candidate. `idle`: none of its processes has worked here for some
+    seconds; its launcher waits for a host, or for one of its engine's places on this machine.
     """
 
     jid: int
@@ -57,11 +57,11 @@ class LiveJob:
 class Candidate:
     """A job on deck, and what is expected of it.
 
-    `width` is the number of cores it will keep busy. `passed_over` counts younger ones that were admitted before it;
-    `alone` asks that it runs before all others and that nothing runs beside it, `first` only the former; `held` says
-    that its hold was announced already. `rss` is what it holds: next to nothing, unless it was stopped only after its
+    `width` is the number of cores it will keep busy. `passed_over` counts younger jobs that were admitted before it;
+    `alone` requires that it runs before all others with nothing next to it, `first` only the former; `held` means that
+    its hold was already announced. `rss` is what it holds: next to nothing, unless it was stopped only after its
     compiler had begun. `chain` is the seconds from its start to the end of the longest chain of jobs that begins with
-    it, None where no graph says so. `remote`: its launcher will have another machine compile it.
+    it, None if no graph shows that. `remote`: its launcher will have another machine compile it.
     """
 
     jid: int
@@ -83,17 +83,16 @@ class View:
     """Everything that a decision depends on.
 
     `budget` is the tightest memory limit and `available` what is left of it now, whoever uses the rest. `reserve` is
-    kept free of promises, and so is what `ramdisk` is expected to grow by. `floor` is where the emergency begins.
-    `pressure` is the share (0..100) of time in which some task stalled for memory, None where the kernel does not say,
-    of the build's own group (`pressure_own`) or of the whole machine; from `pressure_line` on it may hold back starts.
-    `cpu_slots` is how many jobs the cores are for,
-    `spare` of them only while memory is plenty; `tokens` is how many more the jobserver has given to tools inside jobs.
-    `level` is a person's number, or None for automatic.
-    `last_freeze` and `last_shed`, in the time of `now`, are those for memory's sake
-    (decisions without `by_word`): what a person's word stopped goes on the moment that it is taken back. `guarded` is
-    False where a person said that memory is to be ignored. `costly`: ending a job costs the work of others as well.
-    `remote_slots` is how many jobs other machines take at once; `remote_jobs` are those that they compile, which are
-    not among `running`, and those of `running` that are about to go there.
+    kept free of promises, and so is the expected growth of `ramdisk`. The emergency begins below `floor`.
+    `pressure` is the share (0..100) of time in which some task stalled on memory, in the build's own group
+    (`pressure_own`) or on the whole machine, None if the kernel does not report it; from `pressure_line` on it may hold
+    back starts. `cpu_slots` is the number of jobs that the cores can run, `spare` of them only while memory is plenty;
+    `tokens` is how many more the jobserver has given to tools inside jobs. `level` is the user's number, or None for
+    automatic. `last_freeze` and `last_shed` are times on the clock of `now`, and count only decisions about memory
+    (without `by_word`): a job that a user command stopped continues as soon as that is withdrawn. `guarded` is False if
+    a user has said to ignore memory. `costly`: ending a job also costs the work of others. `remote_slots` is how many
+    jobs other machines take at once; `remote_jobs` counts the jobs that they compile, which are not in `running`, and
+    those in `running` that are about to go there.
     """
 
     budget: float
@@ -121,18 +120,18 @@ class View:
 
     @property
     def kept(self) -> float:
-        """Bytes that are kept free of promises: the reserve, and what a RAM disk is expected to grow by."""
+        """Bytes that are kept free of promises: the reserve, and the expected growth of a RAM disk."""
         return self.reserve + self.ramdisk.growth
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One thing to do to one job, and why, with the numbers that decided it.
+    """One action on one job, and the reason, with the numbers that decided it.
 
-    admit: let a candidate start. hold: a candidate waits for memory (announced once). freeze, thaw: stop a running job,
-    let a frozen one go on. shed: kill a frozen job, which runs again later. `by_word` marks a freeze that carries out a
-    person's word about all jobs (level, pause, another one alone) and has nothing to do with memory. `early` marks an
-    admission for which there is room at first, and not for all of the job: it will be stopped before that matters.
+    admit: start a candidate. hold: a candidate waits for memory (announced once). freeze, thaw: stop a running job,
+    continue a frozen one. shed: kill a frozen job, which runs again later. `by_word` marks a freeze that carries out a
+    user's command about all jobs (level, pause, another one alone) and has nothing to do with memory. `early` marks an
+    admission for which there is room only at first: the job will be stopped before the rest matters.
     """
 
     action: Action

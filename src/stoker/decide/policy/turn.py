@@ -1,6 +1,6 @@
-"""Whose turn it is, whatever memory says: a person's pause and level, and the jobs that must run alone.
+"""Whose turn it is regardless of memory: the user's pause and level, and jobs that must run alone.
 
-Pure. Unaware of memory, of processes and of clocks.
+Pure. Knows nothing of memory, processes or clocks.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from stoker.decide.policy.waits import Wait
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Who may move now, as far as memory and the level allow; and the holds to announce.
+    """Which jobs may run now if memory and the level allow, and the holds to announce.
 
-    `frozen_wait` and `deck_waits` say why those that are left out of `frozen` and `candidates` wait; `single` does for
-    those that have a reason of their own.
+    `frozen_wait` and `deck_waits` say why the jobs missing from `frozen` and `candidates` wait; `single` holds the
+    reasons of jobs that have their own.
     """
 
     frozen: tuple[LiveJob, ...]
@@ -30,7 +30,7 @@ class Turn:
 
 
 def obey(view: View, level: int) -> tuple[Decision, ...]:
-    """Freeze what a person's word forbids to run, at once, however long the jobs would still take."""
+    """Freeze at once whatever the user's commands forbid to run, however long the jobs would still take."""
     if view.paused == "hard":
         return _stop(view.running, f"paused: 0 of {len(view.running)} may run")
     solo = soloist(view)
@@ -40,16 +40,17 @@ def obey(view: View, level: int) -> tuple[Decision, ...]:
     excess = len(view.running) - level
     if view.level is None or excess <= 0:
         return ()
-    # The oldest runs on; and what a person has just let go is stopped last.
+    # The oldest keeps running; jobs that a user has just thawed are stopped last.
     victims = sorted(_youngest_first(view.running)[:-1], key=lambda j: j.by_person)
     return _stop(victims[:excess], f"level {level}, {len(view.running)} were running")
 
 
 def whose_turn(view: View) -> Turn:
-    """Say who may start or go on.
+    """Return which jobs may start or continue.
 
-    A job on deck that must be alone goes before all others: what was admitted ends first, frozen jobs too, since they
-    keep their memory; nobody is admitted meanwhile. What a person froze may stay so for ever, so nobody waits for it.
+    A job on deck that must run alone goes before all others: admitted jobs end first, including frozen ones, because
+    they keep their memory; none is admitted meanwhile. No job waits for one that a user froze, which may stay frozen
+    forever.
     """
     solo = soloist(view)
     if solo is not None:
@@ -76,14 +77,14 @@ def _alone(why: str, key: str) -> Wait:
 
 
 def soloist(view: View) -> LiveJob | None:
-    """Return the oldest live job that must be alone, None if none may run."""
+    """Return the oldest live job that must run alone; None if there is none."""
     alone = [j for j in view.running if j.alone]
     alone += [j for j in view.frozen if j.alone and not j.by_person]
     return min(alone, key=age_order, default=None)
 
 
 def arrival(candidate: Candidate) -> tuple[float, int]:
-    """Sort candidates by when they came on deck."""
+    """Sort key: when a candidate came on deck."""
     return candidate.arrived, candidate.jid
 
 

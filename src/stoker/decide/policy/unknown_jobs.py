@@ -1,7 +1,7 @@
-"""Jobs of which nothing is known: they start one by one until one of their kind has shown what it needs.
+"""Unknown jobs start one by one until one of their kind has shown what it needs.
 
-A tool that no class describes may take all memory within a second, faster than it can be measured and stopped. One at a
-time can be met by stopping the others; eight that grow together cannot. Pure; unaware of processes and of clocks.
+A tool that no class describes may take all memory within a second, faster than it can be measured and stopped. If one
+does, stopping the others is enough; if eight grow together, it is not. Pure; knows no process and no clock.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from stoker.decide.policy.waits import Wait
 from stoker.model.units import format_bytes
 
 UNKNOWN_SPREAD = 0.75
-"""Spread of size from which on an expectation is no more than a guess. Compilers' classes are surer than that before
-anything was measured; a class without figures is once a job with a name like this one has ended
+"""From this spread of size on, an expectation is only a guess. The classes of compilers are more certain than that even
+before anything was measured; a class without figures is once a job with a similar name has ended
 (decide/memory/belief.py)."""
 
 LEAP = 2**30
-"""Bytes that such a job is taken to need at any moment of its first seconds: about what a core can fill in one."""
+"""Bytes that such a job is assumed to need at any moment of its first seconds: about what a core can fill in one
+second."""
 
 WATCHED_SECONDS = 2.0
-"""How long such a job is watched. The brake meets one that is slower, as it knows by then how that grows."""
+"""How long such a job is watched. The brake handles slower ones, because it knows their growth by then."""
 
 
 def is_unknown(curve: Curve) -> bool:
-    """Return whether what is expected of a job is only a guess."""
+    """Return whether the expectation of a job is only a guess."""
     return curve.spread >= UNKNOWN_SPREAD
 
 
 def one_by_one(view: View, turn: Turn, now: float) -> Turn:
-    """Take out of the turn those unknown jobs for which no leap is free beside those that are watched."""
+    """Remove from the turn the unknown jobs for which no LEAP of memory is free besides those of watched jobs."""
     unknown = sorted((c for c in turn.candidates if is_unknown(c.curve)), key=arrival)
     watched = _watched(view.running, now)
     leaps = int(max(0.0, view.available - view.kept) / LEAP) - len(watched)
@@ -48,7 +49,7 @@ def one_by_one(view: View, turn: Turn, now: float) -> Turn:
 
 
 def _waits_for(first: str, candidate: Candidate) -> Wait:
-    """Say why a job waits, with the size that is not known better."""
+    """Say why a job waits, with its guessed size."""
     size = candidate.curve.peak
     why = f"its size is a guess: ~{format_bytes(size)}; {first} goes first, and shows what such a job needs"
     return Wait("unknown", why, first, size)

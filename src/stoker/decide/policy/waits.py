@@ -1,6 +1,6 @@
-"""Why a job waits: what a tick found for each of those that it neither let go nor stopped.
+"""Why a job waits: the reason that a tick found for each job that it neither started nor stopped.
 
-Pure values, made by the rules that held the job back. Unaware of how they are shown.
+Pure values, made by the rules that held the job back. Knows nothing of how they are shown.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from stoker.model.events import WaitCause
 
 NEWS_SHARE = 0.2
-"""A size in a reason that changed by less than this share of itself is no news."""
+"""A size in a reason that changed by less than this share of itself is not news."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One reason. `key` is what it depends on besides its cause (the job that room is kept for, the level), `size`
-    the bytes in `why` that change all the time."""
+    """One reason. `key` is what it depends on besides its cause (the job that room is kept for, the level); `size` is
+    the number of bytes in `why`, which changes all the time."""
 
     cause: WaitCause
     why: str
@@ -25,7 +25,7 @@ class Wait:
     size: float = 0.0
 
     def is_news_after(self, before: Wait | None) -> bool:
-        """Return whether this says something else than the reason before."""
+        """Return whether this says something different from the previous reason."""
         if before is None or (self.cause, self.key) != (before.cause, before.key):
             return True
         return abs(self.size - before.size) > NEWS_SHARE * max(self.size, before.size)
@@ -33,7 +33,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Every job's reason by its number; those that have none of their own share one, by where they wait."""
+    """Each job's reason by job number; jobs without their own share one, by where they wait."""
 
     of: Mapping[int, Wait] = field(default_factory=dict)
     frozen: Wait | None = None

@@ -1,1 +1,1 @@
-"""Which failures are worth another attempt. Pure; knows no policy."""
+"""Decides which failures are worth another attempt. Pure; knows no policy."""

@@ -1,7 +1,7 @@
-"""What tools say when one of them was killed, when memory was refused to them, and when there is a real error.
+"""Recognizes what tools print when one of them was killed, when they ran out of memory, and when there is a real error.
 
-Pure: one line in, what it says out. Only whole, known sentences count, from the line's start: a warning, a path or a
-quoted source line may hold any of their words. Messages that gcc translates are known in English only.
+Pure: takes one line, returns its meaning. Only complete, known messages count, from the start of the line: a warning, a
+path or a quoted source line may contain any of their words. Messages that gcc translates are known in English only.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 from typing import Literal
 
 Said = Literal["killed", "exhausted", "error", ""]
-"""killed: SIGKILL ended something; exhausted: it asked for memory and got none; error: anything else that stops it."""
+"""killed: SIGKILL ended something; exhausted: an allocation failed; error: anything else that stops the tool."""
 
 MAX_LINE = 4000
-"""Characters looked at; a tool says what is the matter in its first words, but cargo and Python in their last."""
+"""Characters examined; most tools state the problem in their first words, but cargo and Python in their last."""
 
 _KILLED = re.compile(
     r"""
@@ -64,7 +64,7 @@ _AFTERMATH = re.compile(
     """,
     re.VERBOSE,
 )
-"""Says only that something before it has failed."""
+"""Only reports that something earlier has failed."""
 
 _ERROR = re.compile(
     r"""
@@ -82,7 +82,7 @@ _ERROR = re.compile(
 
 
 def said_by(line: str) -> Said:
-    """Say what one line of a tool's output means; leading spaces count, as diagnostics have none."""
+    """Return what one line of a tool's output means; leading spaces count, because diagnostics have none."""
     line = line.rstrip()
     if len(line) > MAX_LINE:
         line = line[: MAX_LINE // 2] + line[-MAX_LINE // 2 :]
@@ -102,12 +102,12 @@ _BUILD_TOOL = re.compile(
 
 
 def is_compiler(command: str) -> bool:
-    """Return whether a command line runs a compiler or linker: those never fail without a word."""
+    """Return whether a command line runs a compiler or linker: those never fail silently."""
     return _COMPILER.search(command) is not None
 
 
 def is_build_tool(command: str) -> bool:
-    """Return whether a command line runs a build of its own, whose failed steps are reported one by one."""
+    """Return whether a command line runs a nested build, whose failed steps are reported one by one."""
     return _BUILD_TOOL.search(command) is not None
 
 
@@ -115,6 +115,6 @@ _MAKE_TARGET = re.compile(r"\S*make(?:\[\d+\])?: \*\*\* \[(?:[^\s:\]]+:\d+: )?([
 
 
 def make_target(line: str) -> str | None:
-    """Return the target whose own command failed, if a make says so; `Error 2` is a make's, about one below it."""
+    """Return the target whose own command failed, if make says so; `Error 2` comes from a nested make."""
     match = _MAKE_TARGET.match(line.rstrip()) if len(line) <= MAX_LINE else None
     return match[1] if match else None

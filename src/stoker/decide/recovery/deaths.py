@@ -1,7 +1,7 @@
-"""Which failed steps of an attempt were killed, by whom, and whether that is a reason to run the step again.
+"""Decides which failed steps of an attempt were killed, by whom, and whether that justifies running the step again.
 
-Pure: everything that is known about the attempt comes in, a verdict with its reason goes out. Unaware of how it became
-known, and of how a step is run again.
+Pure: takes everything known about the attempt, returns a verdict with its reason. Knows neither how the facts were
+found nor how a step is run again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes
 
 MAX_RERUNS = 5
-"""Times that a step is run again at most. Each time some output is made that was not; who needs more has a machine on
-which something else is wrong."""
+"""Maximum number of times that a step runs again. Each time some missing output gets made; if more are needed,
+something else is wrong with the machine."""
 
 MORE = 1.5
-"""What was killed for memory is taken to need so many times what it was seen to hold: it had not come to its peak."""
+"""A job killed for memory is assumed to need this multiple of what it was seen to hold: it had not reached its peak."""
 
 OWN_WANT: tuple[KilledBy, ...] = ("memory", "shed", "unknown")
-"""Deaths that count towards the bound: the build wanted more memory than there is, or so it seems."""
+"""Deaths that count towards MAX_RERUNS: the build needed more memory than there is, or so it seems."""
 
 MAX_NAMES = 5
 MAX_NAME = 80
@@ -31,13 +31,13 @@ MAX_NAME = 80
 
 SIGNALLED = 128
 KILLED_STATUS = SIGNALLED + 9
-"""How a shell, and ninja from 1.12 on, report a command that SIGKILL ended; statuses above the first stand for any
-signal."""
+"""The exit status with which a shell, and ninja from 1.12 on, report a command ended by SIGKILL; statuses above the
+first mean any signal."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """One failed step in the scheduler's words. `exit_code` is None where it is not known; `lines` is what it said."""
+    """One failed step as the scheduler reports it. `exit_code` is None if unknown; `lines` is the step's output."""
 
     output: str
     command: str
@@ -47,11 +47,11 @@ class FailedStep:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of an attempt beside its output.
+    """What is known about an attempt besides its output.
 
-    `oom_kills`: processes that the kernel killed for want of memory. `killed`: outputs of jobs of which it is known who
-    killed them, or a process of theirs: stoker, a person, or, by its log, the kernel. `unplaced`: how many of
-    `oom_kills` neither that nor what another step said accounts for.
+    `oom_kills`: processes that the kernel killed because memory ran out. `killed`: outputs of jobs that are known to
+    have been killed, or to have lost a process, and by whom: stoker, a user, or, according to its log, the kernel.
+    `unplaced`: how many of `oom_kills` are explained neither by that nor by another step's output.
     """
 
     oom_kills: int = 0
@@ -61,9 +61,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """Why a step failed: it was killed (`by`), or only something `inside` it failed, or else it has an error.
+    """Why a step failed: it was killed (`by`), or only something `inside` it failed, or it has an error.
 
-    `outputs` is what to run alone: the step's own, or what failed in a make inside it.
+    `outputs` is what to run alone: the step's own output, or what failed in a make inside it.
     """
 
     output: str
@@ -79,11 +79,11 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How the attempt was run. `spent` counts those before it in which jobs died for the build's own want. `alone` are
-    the outputs that were made first and alone in it, `first` those that were made first, with room for what they were
-    known to need.
+    """How the attempt was run. `spent` counts earlier attempts that lost jobs because the build itself ran out of
+    memory. `alone` are the outputs that were made first and alone in it, `first` those that were made first, with room
+    for their known needs.
 
-    `peaks` is the most that the job of an output was seen to hold, `budget` what all may hold; bytes, 0: not known.
+    `peaks` is the most that the job of an output was seen to hold, `budget` what all may hold; bytes, 0 if unknown.
     """
 
     spent: int = 0
@@ -95,8 +95,8 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Run the step again; what was killed is made `first`. Of those, `alone` are made with nothing beside them, the
-    others beside what fits when they take what they were seen to need."""
+    """Run the step again; the killed outputs are made `first`. Those in `alone` run with nothing next to them, the
+    others next to whatever fits besides their observed needs."""
 
     first: tuple[str, ...]
     why: str
@@ -105,13 +105,13 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The step has failed. `why` is empty where nothing speaks for another attempt."""
+    """The step has failed. `why` is empty if there was no case for another attempt."""
 
     why: str
 
 
 def judge(step: FailedStep, evidence: Evidence) -> Death:
-    """Judge why a step failed. Where its output speaks of an error too, it is the error."""
+    """Return why a step failed. If its output also reports an error, the error counts."""
     said = {said_by(line) for line in step.lines}
     targets = tuple(dict.fromkeys(t for line in step.lines if (t := make_target(line)) is not None))
     by = _killed_by(step, evidence, said)
@@ -126,18 +126,17 @@ def _killed_by(step: FailedStep, evidence: Evidence, said: Collection[str]) -> K
     if "exhausted" in said:
         return "memory"
     silent = step.exit_code is None and not any(line.strip() for line in step.lines) and is_compiler(step.command)
-    # A build tool hands on the status of a step inside it.
+    # A build tool passes on the status of a step inside it.
     status = step.exit_code == KILLED_STATUS and not is_build_tool(step.command)
     if "killed" in said or silent or status:
         return "memory" if evidence.oom_kills else "unknown"
-    # Whoever waits for a killed process may report that in words of its own, and end with a status of its own.
+    # A parent of a killed process may report that in its own words, and end with its own status.
     crashed = step.exit_code is not None and step.exit_code > SIGNALLED
     return "memory" if evidence.unplaced and not crashed and not is_build_tool(step.command) else None
 
 
 def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
-    """Decide whether the step runs again: only if everything that failed was killed, and nothing of it had run
-    alone."""
+    """Decide whether the step runs again: only if all failures were kills, and no killed job had run alone."""
     killed = [d for d in deaths if d.by is not None]
     if not killed:
         return GiveUp("")
@@ -157,7 +156,7 @@ def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
 
 
 def _must_be_alone(death: Death, output: str, attempt: Attempt) -> bool:
-    """Return whether nothing may run beside it: it is not known what it needs, or that much was free for it already."""
+    """Return whether it must run alone: its needs are unknown, or that much room did not suffice before."""
     return death.by == "unknown" or not attempt.peaks.get(output) or output in attempt.first
 
 
@@ -171,7 +170,7 @@ def _how_again(first: Sequence[str], alone: Sequence[str], attempt: Attempt) -> 
 
 
 def will_run_again(death: Death) -> str:
-    """Say what happens after the death of a compiler, while others still run."""
+    """Say what follows the death of a compiler while others still run."""
     return f"{_by_cause([death])}; it is to run again once what runs and waits has ended"
 
 
@@ -184,7 +183,7 @@ _HOW: Mapping[KilledBy | None, str] = {
 
 
 def _even_alone(death: Death, attempt: Attempt) -> str:
-    """Say why a second death is the last, in figures where there are any."""
+    """Say why a second death is final, with figures if there are any."""
     name, how = _name(death.output), _HOW[death.by]
     if death.by != "memory":
         return f"{name} was killed {how} again, although it ran alone"
@@ -195,7 +194,7 @@ def _even_alone(death: Death, attempt: Attempt) -> str:
 
 
 def _by_cause(killed: Sequence[Death]) -> str:
-    """Say such as "2 compilers were killed for memory: a.o, b.o; 1 by a person: c.o"."""
+    """Summarize the kills, such as "2 compilers were killed for memory: a.o, b.o; 1 by a person: c.o"."""
     parts: list[str] = []
     for by, how in _HOW.items():
         some = [d for d in killed if d.by == by]

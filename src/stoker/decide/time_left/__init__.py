@@ -1,1 +1,1 @@
-"""How long a build will still take. Pure; knows no policy."""
+"""Estimates how long a build will still take. Pure; knows no policy."""

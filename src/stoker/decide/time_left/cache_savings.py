@@ -1,7 +1,7 @@
-"""How much compiling a compiler cache spared, by what the same jobs took before. Pure.
+"""Estimates how much compilation time a compiler cache saved, from what the same jobs took before. Pure.
 
-No cache says which job it answered, so the time must show it: a hit takes a small part of a compilation. Unaware
-of caches and clocks.
+No cache says which job it answered, so the duration must show it: a hit takes a small part of a compilation. Knows no
+cache and no clock.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ HIT_SHARE = 0.5
 1 to 5 %, and compilations on a busy machine 90 % and more."""
 
 MAX_KEPT = 50_000
-"""Jobs kept; more than the history remembers."""
+"""Maximum number of jobs kept; more than the history remembers."""
 
 
 class Gain(NamedTuple):
-    """Seconds that one job took less than before, behind the share of those that it took."""
+    """The share of its former time that one job took, and how many seconds less that is."""
 
     share: float
     seconds: float
 
 
 class Spared(NamedTuple):
-    """About how many seconds of compiling `jobs` hits spared."""
+    """About how many seconds of compilation `jobs` hits saved."""
 
     seconds: float
     jobs: int
 
 
 class Saved:
-    """The jobs of a build that can have been hits, by how sure that is."""
+    """The jobs of a build that may have been hits, the likeliest first."""
 
     def __init__(self) -> None:
         self._gains: list[Gain] = []
@@ -43,9 +43,9 @@ class Saved:
             insort(self._gains, Gain(seconds / before, before - seconds))
 
     def by(self, hits: int) -> Spared | None:
-        """Return what so many hits spared; None where nothing is known of any.
+        """Return what so many hits saved; None if nothing is known about any.
 
-        Where more jobs were fast than there were hits, the fastest are taken for the hits.
+        If more jobs were fast than there were hits, the fastest count as the hits.
         """
         taken = self._gains[: max(0, hits)]
         return Spared(sum(gain.seconds for gain in taken), len(taken)) if taken else None

@@ -1,7 +1,8 @@
-"""How long a build will still take, as a middle and a band: a rule of three over expected seconds instead of jobs.
+"""Estimates the remaining time of a build, as a middle and a band: a rule of three over expected seconds, not jobs.
 
-What is left, in expected seconds of single jobs, over the number of jobs that have run at once so far; but never less
-than the longest chain of groups of jobs that wait for each other. Pure. Unaware of clocks, of ninja and of screens.
+The remaining work, in expected seconds of single jobs, is divided by the number of jobs that have run at once so far;
+the result is never less than the longest chain of groups of jobs that wait for each other. Pure. Knows no clock, no
+ninja and no screen.
 """
 
 from __future__ import annotations
@@ -15,44 +16,45 @@ from stoker.model.events import Estimated
 from stoker.model.state import BuildState
 
 ORDER = 0.25
-"""Where between the best case and the worst a scheduler ends that knows nothing of durations: over 200 random builds on
-1 to 64 cores, played as ninja would, the mean error is then below 6 % at every width."""
+"""Where between the best and the worst case a scheduler ends that knows nothing of durations: over 200 random builds on
+1 to 64 cores, simulated as ninja would run them, the mean error is then below 6 % at every width."""
 
 PULL_FROM, PULL_NONE, LEAST_PULL, MOST_APART = 0.1, 0.4, -0.25, 2.0
-"""How far the middle is drawn towards the rule of three over jobs, by the share of the build that is done: wholly up to
-PULL_FROM, where weights are no better a guess; not at all at PULL_NONE; and then a little away from it, since what a
-class has taught is still drawn towards what all jobs have in common. Over 13 first builds the powers that fit best were
-0.6 at 10 to 25 %, 0 at 25 to 40, -0.4 at 40 to 60 and -0.2 from there on, within 0.2 whichever build was left out. Of
-PyTorch the rule is 35 times off, so no more than MOST_APART counts."""
+"""How far the middle is drawn towards the rule of three over jobs, by the share of the build that is done: fully up to
+PULL_FROM, where weights are no better guess; not at all at PULL_NONE; and then slightly away from it, because class
+factors are still drawn towards the factor of all jobs. Over 13 first builds the powers that fit best were 0.6 at 10 to
+25 %, 0 at 25 to 40, -0.4 at 40 to 60 and -0.2 from there on, within 0.2 whichever build was left out. For PyTorch the
+rule is off by a factor of 35, so at most a factor of MOST_APART counts."""
 
 WEIGHED_BAND, REMEMBERED_BAND = math.sqrt(2.0), 1.3
-"""How far the band reaches either way, as factors, where nothing is remembered of what is left and where all of it is,
-once NARROW_FROM of the build is done. Four of five middles were then off by up to 1.5 over first builds;
-by 1.1 over recorded second ones, and 1.3 over such on paper, on 16 cores."""
+"""How far the band reaches in either direction, as factors, if nothing of what is left is remembered and if all of it
+is, once NARROW_FROM of the build is done. Four of five middles were then off by up to 1.5 over first builds; by 1.1
+over recorded second ones, and 1.3 over simulated ones, on 16 cores."""
 
 NARROW_FROM, LEAST_SHARE = 0.2, 0.01
-"""Before that the band is wider, as a power: 1.7 either way at an eighth. It is less than the quarter from which on the
-band is to be narrow, since the share is an estimate, too. No share counts as smaller than the second."""
+"""Before that the band is wider, as a power: 1.7 in either direction at an eighth. It is less than the quarter from
+which on the band should be narrow, because the share is an estimate, too. No share counts as smaller than the second
+value."""
 
 LEAST_ENDED = 4
-"""Jobs that must have ended until the band is as narrow as the share allows, where nothing is remembered: in a small
-build one job is a large share, and says nothing of the others. After one the band says nothing; after two it reaches
-four times either way."""
+"""Without history, the number of jobs that must have ended before the band is as narrow as the share allows: in a small
+build one job is a large share, and says nothing about the others. After one job the band says nothing; after two it
+reaches a factor of four in either direction."""
 
 REMEMBERED = ("history", "log")
-"""What says how long this very job took before."""
+"""The sources that say how long this very job took before."""
 
 COUNTED_SPREAD = 1.5
-"""Where jobs or percent are merely counted: half as much again either way covers jobs of unlike length, once
-NARROW_FROM is done."""
+"""The band if jobs or percent are merely counted: a factor of 1.5 in either direction covers jobs of different length,
+once NARROW_FROM is done."""
 
 
 @dataclass(slots=True)
 class Left:
-    """What is left of a build, in seconds of single jobs, summed up job by job.
+    """The remaining work of a build, in seconds of single jobs, summed up job by job.
 
-    `remembered` are the seconds of those that have been built before, `held` is the bytes that jobs hold times their
-    seconds; `longest` and `work` have for each group of the plans its longest job and all of them.
+    `remembered` is the seconds of jobs that have been built before, `held` is the bytes that jobs hold times their
+    seconds; `longest` and `work` hold, for each group of the plans, its longest job and the sum of its jobs.
     """
 
     seconds: float = 0.0
@@ -62,7 +64,7 @@ class Left:
     work: dict[int, float] = field(default_factory=dict)
 
     def add(self, job: ExpectedJob, group: int, seconds: float, held: float) -> None:
-        """Count in a job of the group `group` that needs `seconds` and holds `held` bytes on average."""
+        """Add a job of the group `group` that needs `seconds` and holds `held` bytes on average."""
         self.seconds += seconds
         self.remembered += seconds * (job.of.by in REMEMBERED)
         self.held += seconds * held
@@ -71,8 +73,8 @@ class Left:
 
 
 def longest_path(left: Left, deps: Sequence[Sequence[int]], width: float = math.inf) -> float:
-    """Return the seconds of the longest chain of groups; `deps` are for each group the numbers of those before it, all
-    lower.
+    """Return the seconds of the longest chain of groups; `deps` holds, for each group, the numbers of the groups that
+    it waits for, all lower.
 
     A group takes as long as its longest job, and at least as long as all its jobs on `width` places.
     """
@@ -103,10 +105,10 @@ def time_left(
     rule: float = 0.0,
     memory: float = math.inf,
 ) -> Estimated:
-    """Estimate how long it takes where `width` jobs, 1 or more, run at once and hold at most `memory` bytes.
+    """Estimate the remaining time if `width` jobs, 1 or more, run at once and hold at most `memory` bytes.
 
-    `done` seconds of jobs are behind, and `ended` whole jobs; `rule` is what the rule of three over jobs
-    says (seconds), 0 if nothing.
+    `done` seconds of jobs are done, and `ended` whole jobs; `rule` is the result of the rule of three over jobs
+    (seconds), 0 if it has none.
     """
     if left.seconds <= 0.0:
         return Estimated(0.0, 0.0, 0.0)
@@ -124,12 +126,12 @@ def time_left(
 
 
 def _earliness(share: float) -> float:
-    """The power by which the band is wider while little is done."""
+    """Return the power by which the band is wider while little is done."""
     return max(1.0, NARROW_FROM / max(share, LEAST_SHARE))
 
 
 def counted(state: BuildState, now: float) -> Estimated | None:
-    """Estimate the time left where nobody knows who waits for whom: percent and jobs go on as they did so far."""
+    """Estimate the remaining time without a dependency graph: percent and jobs continue at the pace so far."""
     tops = [s for s in state.schedulers.values() if s.ended is None and s.parent is None]
     elapsed = now - min((s.started for s in tops), default=now)
     shares: list[float] = []
