@@ -92,7 +92,7 @@ class Cause:
     @property
     def message(self) -> str:
         """What the tool says there: the line that shows it, of a message of CMake's with what belongs to it."""
-        return _cmake_message(self) or " ".join(self.text.split())
+        return _cmake_message(self) or " ".join(line.strip() for line in self.text.splitlines())
 
     @property
     def is_guess(self) -> bool:
