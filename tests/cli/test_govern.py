@@ -160,3 +160,18 @@ def test_more_memory_than_there_is_gets_one_line_with_what_counts(stoker: Stoker
     assert re.search(r"warning: --memory 999 TiB is more than .+; [0-9.]+ [MG]iB counts instead$", line)
     said = stoker.run("run", "--plain", "--memory", "100%", "--", "true").stderr.decode()
     assert "--memory" not in said
+
+
+def test_status_names_the_running_jobs_and_why_the_first_one_waits(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "eight", [(f"o{n}", f"{WAIT}; touch o{n}") for n in range(8)])
+    build = stoker.detach(PYPI_NINJA, cwd=folder, jobs=6)
+    until(lambda: stoker.status(build)["progress"]["running"] == 6, "six running jobs")
+    until(lambda: any(job["waits"] for job in stoker.status(build)["jobs"]), "a reason to wait")
+    lines = stoker.run("status", build).stdout.decode().splitlines()
+    (first,) = [number for number, line in enumerate(lines) if line.startswith("  running ")]
+    assert len({line.split()[-1] for line in lines[first : first + 5]} & {f"o{n}" for n in range(8)}) == 5
+    assert lines[first + 5].strip() == "and 1 more"
+    assert re.fullmatch(r"  on deck   o[0-7]: \S.*", lines[first + 6])
+    (folder / "go").touch()
+    stoker.ended(build)
+    assert "  running" not in stoker.run("status", build).stdout.decode()

@@ -29,6 +29,9 @@ from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
 from stoker.show.prometheus import NoPrometheusError, metrics
 from stoker.show.verification_text import headline
 
+NAMED = 5
+"""Running jobs that are named."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker status`."""
@@ -102,6 +105,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
         lines.append(
             f"  jobs      {p.finished}/{total}{share}  {remote_text.counts(p)}{waiting}{frozen}  {p.failed} failed"
         )
+    lines += [] if state.over else [*_running_lines(state, now), *_waiting_lines(state)]
     if state.remote.engines:
         trouble = remote_text.trouble_text(state)
         facts = [] if state.over else [remote_text.slots_text(state), trouble]
@@ -121,6 +125,27 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     if state.verification is not None:
         lines.append(f"  verified  {clean(headline(state.verification)[1])}")
     return [*lines, f"  output    {clean(state.log_path)}"]
+
+
+def _running_lines(state: BuildState, now: float) -> list[str]:
+    """Return the jobs that run, longest first."""
+    running = sorted((j for j in state.jobs.values() if j.state == "running"), key=lambda j: -j.age(now))
+    jobs = [f"{format_duration(j.age(now)):>8}  {format_bytes(j.rss):>9}  {clean(j.output)}" for j in running[:NAMED]]
+    if len(running) > NAMED:
+        jobs.append(f"and {len(running) - NAMED} more")
+    return [f"  {'' if number else 'running':<9} {job}" for number, job in enumerate(jobs)]
+
+
+def _waiting_lines(state: BuildState) -> list[str]:
+    """Return why the first job on deck waits, and the first frozen one, as far as that is known."""
+    lines = []
+    for title, kind in (("on deck", "on_deck"), ("frozen", "frozen")):
+        waiting = [job for job in state.jobs.values() if job.state == kind]
+        first = min(waiting, key=lambda job: job.started, default=None)
+        if first is not None:
+            why = f": {clean(first.waits)}" if first.waits else ""
+            lines.append(f"  {title:<9} {clean(first.output)}{why}")
+    return lines
 
 
 def _killed_texts(state: BuildState) -> list[str]:
