@@ -68,7 +68,7 @@ def test_temporary_files_in_memory_are_told_and_what_they_and_the_disk_took_in_t
     assert machine is not None
     machine = replace(machine, ramdisk=RamDisk("/dev/shm/x", 2**29, 4 * 2**30))
     line = tell(renderer, state(1, machine=machine, estimate=None), 60)[0]
-    assert line == "1/100  1 %  0 running  mem 18.2/23.4 GiB  RAM disk 0.5/4.0 GiB"
+    assert line == "1/100  1 %  0 running  mem 18.2/23.4 GiB  RAM disk 512/4096 MiB"
     end = replace(done(), machine=machine, disk_written=3 * 2**30, ramdisk=RamDiskUse(2**30))
     assert tell(renderer, end, 754, "ended")[-1] == (
         "stoker: done in 12:34, 100 jobs, peak 5.0 GiB, 3.0 GiB written to disk, at most 1.0 GiB in the RAM disk"

@@ -395,9 +395,9 @@ def _progress_text(state: BuildState, now: float) -> str:
     else:
         parts.append(ungoverned(state) if state.level.ungoverned else _name(state.activity) or state.phase)
     if state.machine is not None:
-        parts.append(f"mem {_share_of_memory(state.machine.memory_used, state.machine.memory_budget)}")
+        parts.append(f"mem {_share_of(state.machine.memory_used, state.machine.memory_budget)}")
         if (disk := state.machine.ramdisk) is not None and not state.over:
-            parts.append(f"RAM disk {disk.used / _GIB:.1f}/{disk.size / _GIB:.1f} GiB")
+            parts.append(f"RAM disk {_share_of(disk.used, disk.size)}")
     if state.cache is not None and (rate := cache_text.rate_text(state.cache)):
         parts.append(f"{state.cache.tool} {rate} hits")
     if left := left_text(state, now):
@@ -405,11 +405,11 @@ def _progress_text(state: BuildState, now: float) -> str:
     return "  ".join(parts)
 
 
-def _share_of_memory(used: int, budget: int) -> str:
+def _share_of(used: int, total: int) -> str:
     """`18.2/23.4 GiB`, or `446/600 MiB` below 10 GiB."""
-    if budget >= 10 * _GIB:
-        return f"{used / _GIB:.1f}/{budget / _GIB:.1f} GiB"
-    return f"{used / 2**20:.0f}/{budget / 2**20:.0f} MiB"
+    if total >= 10 * _GIB:
+        return f"{used / _GIB:.1f}/{total / _GIB:.1f} GiB"
+    return f"{used / 2**20:.0f}/{total / 2**20:.0f} MiB"
 
 
 def _ending(state: BuildState) -> list[Span]:
