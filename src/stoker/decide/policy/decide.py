@@ -120,8 +120,7 @@ def _full(view: View, level: int) -> Wait:
     """Say that as many jobs run as allowed."""
     places = "the only place is taken" if level == 1 else f"all {level} places are taken"
     if level < level_of(view):
-        taken = "the only core is taken" if level == 1 else f"all {level} cores are taken"
-        places = f"{taken}, and memory is tight"
+        places = "memory is tight: one job per core"
     tokens = f", {view.tokens} more used by tools inside jobs" if view.tokens else ""
     return Wait("place", f"{places}{tokens}", key=f"{level} {view.tokens}")
 
