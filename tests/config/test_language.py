@@ -44,10 +44,10 @@ STILTED = {
 }  # fmt: skip
 """Phrases that a reader has to translate, and what to write instead."""
 
-NOT_YET = ("simulate/", "sense/remote/", "engine/jobs/remote_watch.py", "show/", "verify/", "diagnose/")
+NOT_YET = ("show/", "verify/", "diagnose/")
 """Where they are still to be replaced."""
 
-NOT_YET_PAGES = ("diagnose.md", "verification.md", "fleet.md", "policy.md")
+NOT_YET_PAGES = ("diagnose.md", "verification.md")
 
 MAY_RECUR = {"__init__.py", "__main__.py"}
 """File names; beside them, `cli/commands` has a module for each command, named after it."""

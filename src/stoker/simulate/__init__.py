@@ -1,1 +1,1 @@
-"""A build on paper: the policy's own code, and its rivals, on a recorded or made-up build at any size of machine."""
+"""Simulates a recorded or synthetic build on a machine of any size, with the policy's own code and with its rivals."""

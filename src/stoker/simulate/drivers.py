@@ -1,6 +1,6 @@
-"""Who decides on paper: stoker's own policy, and what people use without it.
+"""The drivers of a simulation: stoker's own policy, and what people use without it.
 
-Each driver sees a machine as it could see a real one, and acts on it. Unaware of true curves.
+Each driver sees a machine as it could see a real one, and acts on it. Knows no true curves.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from stoker.simulate.oracle import Oracle
 from stoker.simulate.simulated_machine import NEVER, Live, Machine
 
 WINDOW_FACTOR, LEAST_WINDOW = 8, 64
-"""Children that the scheduler may have, per core and at least: a held one is a stopped shell of about a MiB."""
+"""Children that the scheduler may have, per core and as a minimum: a held one is a stopped shell of about a MiB."""
 
 TICK = 1.0
 """Seconds between two ticks, if nothing happens in between."""
 
 TIGHT_TICK = 0.25
-"""The same while memory is in play, as TIGHT says."""
+"""The same while memory may run short, as defined by TIGHT."""
 
 TIGHT = 0.5
-"""Share of the memory from which on it is in play: what is in use, or the peaks of what runs."""
+"""Share of the memory above which it may run short: memory in use, or the peaks of running jobs."""
 
 AHEAD_EVERY = 30.0
-"""Seconds between two looks at the chains of jobs in a first build; a live engine has them every few seconds."""
+"""Seconds between two computations of the job chains in a first build; a live engine has them every few seconds."""
 
 MAX_ROUNDS = 200
-"""Rounds of asking and acting in one tick; more than any machine has jobs to freeze one by one."""
+"""Maximum rounds of asking and acting in one tick; more than there are jobs to freeze one by one."""
 
 
 def reserve_of(ram: float) -> float:
-    """Bytes that are kept free of promises on a machine with so many, as live builds do."""
+    """Return the bytes that are kept free of promises on a machine with `ram` bytes, as in live builds."""
     return Thresholds().reserve_of(ram)
 
 
 class Driver(Protocol):
-    """Decides on a machine on paper."""
+    """Decides on a simulated machine."""
 
     def tick(self, machine: Machine) -> float:
-        """Act on what is there now; return the time of the next tick unless something happens before."""
+        """Act on the current state; return the time of the next tick unless something happens earlier."""
 
 
 class Stoker:
@@ -64,7 +64,7 @@ class Stoker:
         self.counts: Counter[str] = Counter()
 
     def tick(self, machine: Machine) -> float:
-        """Ask and act until nothing more is decided, reading the machine anew each time."""
+        """Ask and act until nothing more is decided, taking a new snapshot each time."""
         self._look_ahead(machine)
         self._learn(machine)
         for _ in range(MAX_ROUNDS):
@@ -83,12 +83,12 @@ class Stoker:
         return bool(machine.frozen) or max(peaks, machine.used) > TIGHT * machine.ram
 
     def _full(self, machine: Machine, decisions: tuple[Decision, ...]) -> bool:
-        """Whether nothing could follow: jobs were admitted up to the level, and nothing was frozen, thawed or shed."""
+        """Whether nothing can follow: jobs were admitted up to the level, and nothing was frozen, thawed or shed."""
         level = self._level or machine.cores + spare_places(machine.cores)
         return len(machine.running) >= level and all(d.action in ("admit", "hold") for d in decisions)
 
     def view(self, machine: Machine) -> View:
-        """What can be seen of the machine from outside."""
+        """Return what is visible of the machine from outside."""
         return View(
             budget=machine.ram,
             available=machine.ram - machine.used,
@@ -105,14 +105,14 @@ class Stoker:
         )
 
     def _look_ahead(self, machine: Machine) -> None:
-        """Find the chains of jobs, where there is a graph: once, or every few seconds where expectations change."""
+        """Find the job chains if there is a graph: once, or every AHEAD_EVERY seconds if expectations change."""
         due = self._oracle.learns and machine.now >= self._looked_ahead + AHEAD_EVERY
         if machine.has_graph and (due or not self._chains):
             self._looked_ahead = machine.now
             self._chains = machine.chains(lambda job: self._oracle.expect(job).duration)
 
     def _learn(self, machine: Machine) -> None:
-        """What ended changes, on a first build, what is expected of those that wait."""
+        """Learn from ended jobs; in a first build that changes the expectations of waiting ones."""
         for live in machine.ended:
             self._oracle.ended(live.job)
             self._expected.pop(live.jid, None)
@@ -194,13 +194,13 @@ class Stoker:
 
 
 class Fixed:
-    """Plain ninja with `-j N`: no gate, blind to memory."""
+    """Plain ninja with `-j N`: no gate, ignores memory."""
 
     def __init__(self, level: int) -> None:
         self._level = level
 
     def tick(self, machine: Machine) -> float:
-        """Start what the window holds."""
+        """Start everything in the window."""
         machine.ended.clear()
         machine.offer(self._level)
         for live in tuple(machine.deck.values()):
@@ -211,9 +211,9 @@ class Fixed:
 class PressureLimited:
     """A start limiter like BitBake's: at -j CORES, nothing new starts while memory pressure is above a threshold.
 
-    The model of pressure: nobody stalls while more than RECLAIM of the memory is free; below that the share of time
-    stalled rises in a straight line to 100 % at nothing free. On a machine without swap it comes late, as BitBake's
-    manual says of the real one.
+    The model of pressure: no task stalls while more than RECLAIM of the memory is free; below that the share of time
+    stalled rises linearly to 100 % when nothing is free. On a machine without swap it comes late, as BitBake's manual
+    says of real pressure.
     """
 
     RECLAIM = 0.10
@@ -236,11 +236,11 @@ class PressureLimited:
 
 
 class LoadLimited:
-    """Ninja with `-l N` at its own default level, two more than there are cores; blind to memory, as the real one is.
+    """Ninja with `-l N` at its own default level, two more than there are cores; ignores memory, as the real one does.
 
-    It wakes when a job ends, and starts as many as the last minute's load average lies below the limit
-    (CanRunMore in ninja's build.cc); one always. The load is Linux's: every 5 s it moves by 1 - exp(-5/60) towards
-    the number of jobs that run, so a minute of jobs may start before it says anything.
+    It wakes when a job ends, and starts as many jobs as the last minute's load average is below the limit
+    (CanRunMore in ninja's build.cc), always at least one. The load is Linux's: every 5 s it moves by 1 - exp(-5/60)
+    towards the number of running jobs, so a minute of jobs may start before it reacts.
     """
 
     STEP, MINUTE = 5.0, 60.0
@@ -252,7 +252,7 @@ class LoadLimited:
         self._ran = 0
 
     def tick(self, machine: Machine) -> float:
-        """Start what load and level leave room for."""
+        """Start as many jobs as load and level allow."""
         machine.ended.clear()
         self._follow(machine.now)
         room = min(machine.cores + 2 - len(machine.running), int(self._limit - self._load))
@@ -263,7 +263,7 @@ class LoadLimited:
         return NEVER
 
     def _follow(self, now: float) -> None:
-        """The load average up to now; since the last tick the same jobs have run."""
+        """Update the load average; the same jobs have run since the last tick."""
         keep = math.exp(-self.STEP / self.MINUTE)
         while self._stepped + self.STEP <= now:
             self._stepped += self.STEP
@@ -271,12 +271,13 @@ class LoadLimited:
 
 
 class KillAndRestart:
-    """A governor that knows one way to change ninja's level: kill it with all that runs, and start it anew.
+    """A governor with one way to change ninja's level: kill it with everything that runs, and restart it.
 
-    As the best-known script of this kind does: levels 32 16 8 4 2; used memory above THRESHOLD of the machine means
-    one level down and PAUSE seconds of sleep; after UPSHIFT_AFTER finished jobs at a reduced level it goes up if the
-    use scaled by the ratio of the levels stays below the threshold. It wakes when a job ends, or every TICK seconds.
-    That it also deletes objects finished just before, good ones too, is left out: on paper it might never end.
+    It behaves like the best-known script of this kind: levels 32 16 8 4 2; used memory above THRESHOLD of the machine
+    means one level down and PAUSE seconds of sleep; after UPSHIFT_AFTER finished jobs at a reduced level it goes up if
+    the use, scaled by the ratio of the levels, stays below the threshold. It wakes when a job ends, or every TICK
+    seconds. The script also deletes recently finished objects, good ones included; that is left out, because a
+    simulated build might never end.
     """
 
     LEVELS = (32, 16, 8, 4, 2)
@@ -291,7 +292,7 @@ class KillAndRestart:
         self._asleep_until = 0.0
 
     def tick(self, machine: Machine) -> float:
-        """Start what the level allows; shift by killing."""
+        """Start what the level allows; change the level by killing."""
         self._finished += len(machine.ended)
         machine.ended.clear()
         if machine.now < self._asleep_until:

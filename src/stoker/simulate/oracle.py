@@ -1,6 +1,6 @@
-"""What a policy on paper may expect of jobs: the truth, the truth with noise, what it learns, or what was recorded.
+"""What a simulated policy may expect of jobs: the truth, the truth with noise, what it learns, or what was recorded.
 
-Knows the true curves, so that it can hand out wrong ones. No policy sees them.
+Knows the true curves, so that it can hand out wrong ones. No policy sees the true ones.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ Prediction = Literal["exact", "noisy", "absent", "recorded"]
 PREDICTIONS: tuple[Prediction, ...] = ("exact", "noisy", "absent", "recorded")
 
 NOISE = 0.2
-"""Standard deviation of the logarithm of the factors on size and on time, drawn anew for every job."""
+"""Standard deviation of the logarithm of the factors on size and on time, drawn for every job."""
 
 EXACT_SPREAD = 0.02
-"""What a history of equal builds would itself measure as its spread."""
+"""The spread that a history of identical builds would measure."""
 
 
 class Oracle(Protocol):
-    """Says what to expect of a job, and hears what it really took."""
+    """Says what to expect of a job, and is given what it really took."""
 
     learns: bool
-    """Whether what is expected of one job changes when another ends."""
+    """Whether the expectation of one job changes when another ends."""
 
     def expect(self, job: TraceJob) -> Curve:
         """Return the expected curve."""
 
     def ended(self, job: TraceJob) -> None:
-        """Learn from a job that ended well."""
+        """Learn from a job that succeeded."""
 
 
 def oracle(prediction: Prediction, seed: int = 1) -> Oracle:
-    """Make the oracle of that kind; the seed decides its noise."""
+    """Return the oracle of that kind; the seed determines its noise."""
     if prediction == "absent":
         return _FirstBuild()
     if prediction == "recorded":
@@ -49,7 +49,7 @@ def oracle(prediction: Prediction, seed: int = 1) -> Oracle:
 
 
 class _History:
-    """An earlier build's curves, each off by its own factors in size and time."""
+    """The curves of an earlier build, each off by its own factors in size and time."""
 
     learns = False
 
@@ -72,7 +72,7 @@ class _History:
 
 
 class _Recorded:
-    """What the recorded build expected of each job; where it expected nothing, the truth with noise."""
+    """What the recorded build expected of each job; the truth with noise if it expected nothing."""
 
     learns = False
 
@@ -108,5 +108,5 @@ class _FirstBuild:
 
 @cache
 def _shipped() -> Priors:
-    """Read once: a table of results simulates hundreds of builds."""
+    """Return the shipped priors, read once: a table of results simulates hundreds of builds."""
     return load_priors([shipped_priors()])[0]

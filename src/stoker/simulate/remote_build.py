@@ -1,8 +1,8 @@
-"""A build on paper with other machines that compile for it: what of it can go there, and what stays.
+"""Simulates a build for which other machines compile: which part can go there, and which part stays.
 
-Each C and C++ compilation is preprocessed here, sent, compiled there, and its object comes back; all else is done here,
-nvcc too, as distcc and icecream have it. Memory is plenty, and the machines there are as quick as this one. Unaware of
-any engine, and of the policy of `decide/`: what is ready starts with the longest chain first.
+Each C and C++ compilation is preprocessed here, sent, compiled there, and its object comes back; everything else is
+done here, including nvcc, as with distcc and icecream. Memory is plenty, and the other machines are as fast as this
+one. Knows no engine and not the policy of `decide/`: of the ready jobs the one with the longest chain starts first.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from stoker.simulate.simulated_machine import lower_bound
 from stoker.simulate.trace import TraceJob
 
 FAR_TOOLS = frozenset(("cxx",))
-"""What another machine compiles from a preprocessed source."""
+"""Tools whose preprocessed sources another machine compiles."""
 
 GIGABIT = 1e9 / 8
 """Bytes a second."""
 
 STEPS = (10, 30, 100, 300, 1000)
-"""Slots at which people think of a fleet."""
+"""Numbers of slots for which a fleet is worth considering."""
 
 MOST_SLOTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What sending a compilation costs, for each CPU second that it takes in one piece.
+    """What sending a compilation costs, per CPU second that it takes when it is not split.
 
-    `here` is what its preprocessing takes, which stays, and `there` what is left to compile: together more than one, as
-    the text is read twice. `sent` and `received` are packed bytes on the wire. `waits` are the seconds of each exchange
-    in which nobody works, whatever the compilation takes.
+    `here` is the preprocessing, which stays on this machine, and `there` the rest of the compilation: together more
+    than one, because the text is read twice. `sent` and `received` are compressed bytes on the wire. `waits` is the
+    idle seconds of each exchange, however long the compilation takes.
     """
 
     here: float
@@ -44,13 +44,13 @@ class Costs:
 
 
 MEASURED = Costs(here=0.12, there=0.97, sent=130e3, received=5e3, waits=0.02)
-"""Of real sources of PyTorch (bench/README.md, "Other machines"); `waits` is a guess for a network of one's own: four
-round trips, and the time of a process to start."""
+"""Measured on real sources of PyTorch (bench/README.md, "Other machines"); `waits` is a guess for a local network: four
+round trips, plus the start of a process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Far:
-    """Other machines: jobs that they take at once, and bytes a second that the wire from here carries each way."""
+    """Other machines: how many jobs they take at once, and the bandwidth to them in bytes per second each way."""
 
     slots: int
     bandwidth: float = GIGABIT
@@ -59,10 +59,10 @@ class Far:
 
 @dataclass(frozen=True, slots=True)
 class RemoteResult:
-    """What came of it, in seconds. `went` compilations were done elsewhere, `most` of them at once; `sent` is bytes.
+    """The result, in seconds. `went` compilations were done elsewhere, `most` of them at once; `sent` is bytes.
 
-    `bounds` are seconds below which no fleet of that kind gets, by what sets them: the cores here, the wire, the slots,
-    and the longest chain of jobs.
+    `bounds` are lower limits in seconds for any fleet of that kind, by their cause: the cores here, all cores, the
+    wire, and the longest chain of jobs.
     """
 
     slots: int
@@ -75,20 +75,20 @@ class RemoteResult:
 
     @property
     def bound_by(self) -> str:
-        """What sets the highest bound."""
+        """The cause of the highest bound."""
         return max(self.bounds, key=lambda name: self.bounds[name])
 
 
 def simulate_remote(jobs: Sequence[TraceJob], cores: int, far: Far) -> RemoteResult:
-    """Run the whole build on paper, on so many cores here and with the others' slots."""
+    """Simulate the whole build with so many cores here and the slots of the other machines."""
     return _Run(jobs, cores, far).result()
 
 
 @dataclass(slots=True)
 class _Wire:
-    """One direction of the wire, which all transfers share in equal parts; times are seconds.
+    """One direction of the wire, which all transfers share equally; times are seconds.
 
-    Each byte that every transfer has got moves `level` up by one: so one heap says which is through next.
+    `level` is the number of bytes that every transfer has received, so a single heap shows which one ends next.
     """
 
     bandwidth: float
@@ -101,14 +101,14 @@ class _Wire:
         heapq.heappush(self.transfers, (self.level + size, jid))
 
     def next(self) -> float:
-        """When the next transfer is through."""
+        """Return when the next transfer ends."""
         if not self.transfers:
             return math.inf
         left = max(0.0, self.transfers[0][0] - self.level)
         return self.since + left * len(self.transfers) / self.bandwidth
 
     def take(self, now: float) -> int:
-        """The job whose transfer is through now."""
+        """Remove and return the job whose transfer ends now."""
         self._move(now)
         end, jid = heapq.heappop(self.transfers)
         self.level = max(self.level, end)
@@ -121,7 +121,7 @@ class _Wire:
 
 
 class _Run:
-    """One build from its first job to its last."""
+    """One build from the first job to the last."""
 
     def __init__(self, jobs: Sequence[TraceJob], cores: int, far: Far) -> None:
         self._jobs, self._cores, self._far = jobs, cores, far
@@ -164,10 +164,10 @@ class _Run:
             self._far.slots, self._far.bandwidth, self._now, self._went, self._most, self._sent, self._bounds()
         )
 
-    # -- the way of a job --------------------------------------------------------------------------------------
+    # -- the life of a job -------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        """Give every free core work: what goes away first, as long as a slot is free; then what stays."""
+        """Give every free core work, the longest chain first; a job that may go is sent away while a slot is free."""
         while self._busy < self._cores and (self._here or self._may_go):
             free = self._gone < self._far.slots
             if self._may_go and (not self._here or (free and self._may_go[0] < self._here[0])):
@@ -178,7 +178,7 @@ class _Run:
                 self._work(self._jobs[jid].seconds, jid, self._ended_here)
 
     def _send(self, jid: int) -> None:
-        """The slot is taken before the source is preprocessed, as distcc and icecream do."""
+        """Take the slot before the source is preprocessed, as distcc and icecream do."""
         self._gone += 1
         self._went += 1
         self._most = max(self._most, self._gone)
@@ -225,10 +225,10 @@ class _Run:
         goes = self._jobs[jid].tool in FAR_TOOLS and self._far.slots > 0
         heapq.heappush(self._may_go if goes else self._here, (-self._chains[jid], jid))
 
-    # -- what there is to say of it ----------------------------------------------------------------------------
+    # -- the figures -------------------------------------------------------------------------------------------
 
     def _longest_chains(self) -> list[float]:
-        """For each job its seconds, and those of the longest chain of jobs that waits for it."""
+        """Return for each job its seconds plus those of the longest chain of jobs that waits for it."""
         chains = [0.0] * len(self._jobs)
         for jid in range(len(self._jobs) - 1, -1, -1):
             chains[jid] = self._jobs[jid].seconds + max((chains[d] for d in self._dependents[jid]), default=0.0)

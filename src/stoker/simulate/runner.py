@@ -1,4 +1,4 @@
-"""One run on paper, from the first job to the last, and what it comes to. Knows no file and no screen."""
+"""Runs one simulation from the first job to the last, and returns its result. Knows no file and no screen."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ POLICY_NAMES = "stoker, fixed:N, longest:N, load:N, kill-and-restart and psi"
 
 
 class UnknownPolicyError(ValueError):
-    """No policy of this name; the message lists them."""
+    """There is no policy of this name; the message lists them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one policy makes of one build. Seconds and bytes.
+    """The result of one policy on one build, in seconds and bytes.
 
-    `kills` counts jobs killed for want of memory, by the kernel or by the policy; `restarts` schedulers that were
-    killed. `lost_seconds` is CPU time whose work was thrown away. `idle` is how long the machine as a whole stood
-    still: the makespan less all CPU time spent, per core. `given_up` counts jobs larger than the machine,
-    `shed` those of the kills that were the policy's own.
+    `kills` counts jobs killed because memory ran out, by the kernel or by the policy; `restarts` schedulers that were
+    killed. `lost_seconds` is CPU time whose work was thrown away. `idle` is how long the machine as a whole was idle:
+    the makespan minus all CPU time spent per core. `given_up` counts jobs larger than the machine, `shed` the kills
+    that were the policy's own.
     """
 
     policy: str
@@ -54,9 +54,9 @@ def simulate(
     level: int | None = None,
     far: Callable[[float], None] = lambda _: None,
 ) -> Result:
-    """Run the whole build under a policy; raises UnknownPolicyError. `others` is the cores' worth of other work beside
-    it; `level` the most jobs at once that stoker may run, None for its own choice; `far` is called with how far it is,
-    from 0 to 1."""
+    """Run the whole build under a policy; raises UnknownPolicyError. `others` is the other work on the machine, in
+    cores; `level` the maximum number of jobs at once under stoker, None for its own choice; `far` is called with the
+    progress, from 0 to 1."""
     jobs = tuple(jobs)
     driver = driver_of(policy, prediction, seed, level)
     machine = Machine(jobs, cores, ram, others, longest_first=policy.startswith(LONGEST))
@@ -84,7 +84,7 @@ def simulate(
 
 
 def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1, level: int | None = None) -> Driver:
-    """The driver of that name: stoker, fixed:N, longest:N, load:N, kill-and-restart or psi."""
+    """Return the driver of that name: stoker, fixed:N, longest:N, load:N, kill-and-restart or psi."""
     if policy == "stoker":
         return Stoker(oracle(prediction, seed), level)
     if policy == "kill-and-restart":
@@ -98,17 +98,17 @@ def driver_of(policy: str, prediction: Prediction = "noisy", seed: int = 1, leve
 
 
 LONGEST = "longest"
-"""Ninja from 1.12 on: `fixed`, with the longest chain of edges first. It takes each edge for as long as any other."""
+"""Ninja from 1.12 on: `fixed`, with the longest chain of edges first. It assumes that all edges take equally long."""
 
 _BY_NUMBER: dict[str, Callable[[int], Driver]] = {"fixed": Fixed, LONGEST: Fixed, "load": LoadLimited}
 
 
 FIXED_LEVELS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
-"""Levels that a person might try by hand."""
+"""Levels that a user might try by hand."""
 
 
 def best_fixed(jobs: Iterable[TraceJob], cores: int, ram: float, others: float = 0.0) -> Result | None:
-    """The fastest `-j N` up to the number of cores that kills no job: what hindsight would have chosen."""
+    """Return the fastest `-j N`, up to the number of cores, that kills no job: the best choice in hindsight."""
     jobs = tuple(jobs)
     levels = [n for n in FIXED_LEVELS if n < cores] + [cores]
     results = [simulate(jobs, cores, ram, f"fixed:{n}", others=others) for n in levels]

@@ -1,7 +1,7 @@
-"""The machine on paper: jobs that hold memory and share cores, a scheduler's window, a kernel that kills.
+"""The simulated machine: jobs that hold memory and share cores, a scheduler's window, a kernel that kills.
 
-An exact discrete-event simulation: memory is a straight line between events, so its peak is never between two ticks.
-Knows what jobs really take; whoever drives it sees only what could be seen on a real machine.
+An exact discrete-event simulation: memory is linear between events, so no peak is missed. Knows what jobs really take;
+a driver sees only what it could see on a real machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NEVER = math.inf
 
 @dataclass(slots=True, eq=False)
 class Live:
-    """One attempt at a job. `at` is the CPU seconds done, true at the machine's work clock `since`."""
+    """One attempt at a job. `at` is the CPU seconds done when the machine's work clock showed `since`."""
 
     jid: int
     job: TraceJob
@@ -33,7 +33,7 @@ class Live:
     segment: int = 0
     frozen: bool = False
     turns: int = 0
-    """Raised at every freeze and thaw, so that events planned before are known to be void."""
+    """Incremented at every freeze and thaw, which makes events planned earlier void."""
     seen_peak: float = 0.0
     seen_peak_at: float = 0.0
     growth: GrowthRate = field(default_factory=GrowthRate, repr=False)
@@ -45,7 +45,7 @@ class Live:
 
 @dataclass(slots=True)
 class RunTally:
-    """What a run comes to."""
+    """The totals of a run."""
 
     peak: float = 0.0
     kills: int = 0
@@ -58,14 +58,14 @@ class RunTally:
 class Machine:
     """Cores, memory, and a scheduler that offers ready jobs as long as its window has room.
 
-    It offers them in the order in which they become ready, as ninja before 1.12 does, or those first on which the
-    longest chain of edges hangs, as ninja has done since (`longest_first`).
+    It offers them in the order in which they become ready, like ninja before 1.12, or those with the longest chain of
+    dependent edges first, like ninja since then (`longest_first`).
     """
 
     def __init__(
         self, jobs: Iterable[TraceJob], cores: int, ram: float, others: float = 0.0, *, longest_first: bool = False
     ) -> None:
-        """`others` is how many cores' worth of other work wants to run beside the build all the time."""
+        """`others` is the constant other work on the machine, in cores."""
         self.cores = cores
         self._others = others
         self.ram = ram
@@ -76,7 +76,7 @@ class Machine:
         self.frozen: dict[int, Live] = {}
         self.deck: dict[int, Live] = {}
         self.alone: set[int] = set()
-        """Jobs once killed for want of memory: a driver that can runs them by themselves."""
+        """Jobs that were killed because memory ran out: a driver that can runs them alone."""
         self.ended: list[Live] = []
         """Jobs that ended since the driver's last tick; it clears this."""
         self._jobs = tuple(jobs)
@@ -90,7 +90,7 @@ class Machine:
         self._left = len(self._jobs)
         self._kills: dict[int, int] = {}
         self._work = 0.0
-        """The work clock: seconds that a job running all along would have spent on a core of its own."""
+        """The work clock: seconds that an always running job would have spent on its own core."""
         self._slope = 0.0
         self._width = 0.0
         self._events: list[tuple[float, int, int, Live]] = []
@@ -107,7 +107,7 @@ class Machine:
         return len(self.deck) + len(self.running) + len(self.frozen)
 
     def offer(self, window: int) -> list[Live]:
-        """Let the scheduler start children until its window is full; returns those that are new on deck."""
+        """Let the scheduler start children until its window is full; return those that are new on deck."""
         room = window - self.in_window
         new: list[Live] = []
         while room > 0 and self._ready:
@@ -123,7 +123,7 @@ class Machine:
         return bool(self._dependents)
 
     def chains(self, seconds: Callable[[TraceJob], float]) -> Sequence[float]:
-        """For each job what it takes, by `seconds`, and the longest chain of jobs that waits for it."""
+        """Return for each job its `seconds` plus those of the longest chain of jobs that waits for it."""
         chains = [0.0] * len(self._jobs)
         for jid in range(len(self._jobs) - 1, -1, -1):
             behind = max((chains[d] for d in self._dependents.get(jid, ())), default=0.0)
@@ -131,25 +131,25 @@ class Machine:
         return chains
 
     def _make_ready(self, jid: int, *, again: bool = False) -> None:
-        """The scheduler may start it; what was killed goes before all others."""
+        """Let the scheduler start it; a killed job goes before all others."""
         self._turn += 1
         first = -self._edges[jid] if self._edges is not None else 0.0
         heapq.heappush(self._ready, (-NEVER, -self._turn, jid) if again else (first, self._turn, jid))
 
     def size(self, live: Live) -> float:
-        """Bytes the job holds now."""
+        """Return the bytes that the job holds now."""
         return _size(live.job, live.segment, self.age(live))
 
     def age(self, live: Live) -> float:
-        """CPU seconds the job has used."""
+        """Return the CPU seconds that the job has used."""
         return live.at if live.frozen else live.at + (self._work - live.since) * live.job.width
 
     def phase(self, live: Live) -> str:
-        """The compiler pass the job is in."""
+        """Return the compiler pass that the job is in."""
         return live.job.points[live.segment].phase
 
     def start(self, live: Live) -> None:
-        """A job on deck starts to run."""
+        """Start a job on deck."""
         del self.deck[live.jid]
         live.started = self.now
         self.used += live.job.points[0].size
@@ -162,13 +162,13 @@ class Machine:
         self.frozen[live.jid] = live
 
     def thaw(self, live: Live) -> None:
-        """Let a frozen job go on."""
+        """Continue a frozen job."""
         del self.frozen[live.jid]
         live.frozen = False
         self._run(live)
 
     def kill(self, live: Live, *, by_kernel: bool = False) -> None:
-        """End an attempt: its memory is free, its work is lost, the job becomes ready again, before all others."""
+        """End an attempt: its memory is freed, its work is lost, and the job becomes ready again, before all others."""
         size = self.size(live)
         if live.frozen:
             del self.frozen[live.jid]
@@ -187,7 +187,7 @@ class Machine:
         self._make_ready(live.jid, again=True)
 
     def advance(self, until: float) -> None:
-        """Go on to the next end of a job, a kill, or the time `until`, whichever comes first."""
+        """Advance to the next end of a job, a kill, or the time `until`, whichever comes first."""
         while not self.ended and self.now < until:
             self._forget_void_events()
             share = min(1.0, self.cores / (self._width + self._others)) if self._width > 0 else 1.0
@@ -209,7 +209,7 @@ class Machine:
             heapq.heappop(self._events)
 
     def _move(self, work: float, share: float) -> bool:
-        """Let `work` seconds of the work clock pass; False unless memory ran out on the way and somebody was killed."""
+        """Let `work` seconds of the work clock pass; return whether memory ran out on the way and a job was killed."""
         if self.used + self._slope * work > self.ram and self._slope > 0:
             work = max(0.0, min(work, (self.ram - self.used) / self._slope))
             self._shift(work, share)
@@ -228,7 +228,7 @@ class Machine:
         self.tally.peak = max(self.tally.peak, min(self.used, self.ram))
 
     def _out_of_memory(self) -> None:
-        """The kernel takes the biggest."""
+        """Kill the largest job, as the kernel does."""
         victims = [*self.running.values(), *self.frozen.values()]
         self.kill(max(victims, key=self.size), by_kernel=True)
 
@@ -248,10 +248,10 @@ class Machine:
         self._width -= live.job.width
         self._slope -= _slope(live.job, live.segment)
         if not self.running:
-            self._width = self._slope = 0.0  # what rounding has left
+            self._width = self._slope = 0.0  # discard rounding errors
 
     def _plan(self, live: Live) -> None:
-        """The next corner of the job's curve as an event."""
+        """Schedule the next corner of the job's curve as an event."""
         points = live.job.points
         following = points[min(live.segment + 1, len(points) - 1)].age
         due = live.since + max(0.0, following - live.at) / live.job.width
@@ -259,7 +259,7 @@ class Machine:
         heapq.heappush(self._events, (due, self._count, live.turns, live))
 
     def _pass_point(self, live: Live) -> None:
-        """The job has come to a corner of its curve, or to its end."""
+        """Handle a job's arrival at a corner of its curve, or at its end."""
         points = live.job.points
         before = _slope(live.job, live.segment)
         if live.segment + 2 >= len(points):
@@ -292,7 +292,8 @@ class Machine:
 
 
 def lower_bound(jobs: Iterable[TraceJob], cores: int, budget: float) -> float:
-    """Seconds that no policy can beat: the critical path, the CPU time, or the memory times time there is to fit."""
+    """Return the seconds that no policy can beat: by critical path, CPU time over cores, or memory times time over the
+    budget."""
     jobs = tuple(jobs)
     path: dict[str, float] = {}
     for job in jobs:
@@ -305,7 +306,7 @@ def lower_bound(jobs: Iterable[TraceJob], cores: int, budget: float) -> float:
 
 
 def _graph(jobs: tuple[TraceJob, ...]) -> tuple[dict[int, int], dict[int, list[int]]]:
-    """How many jobs each waits for, and which wait for it. Who is waited for stands before them."""
+    """Return how many jobs each job waits for, and which ones wait for it. Dependencies come first in `jobs`."""
     made = {job.output: jid for jid, job in enumerate(jobs)}
     waiting: dict[int, int] = {}
     dependents: dict[int, list[int]] = {}
@@ -324,7 +325,7 @@ def _size(job: TraceJob, segment: int, age: float) -> float:
 
 
 def _slope(job: TraceJob, segment: int) -> float:
-    """Bytes per second of the work clock in this segment."""
+    """Return the bytes per second of the work clock in this segment."""
     points = job.points
     if segment + 1 >= len(points):
         return 0.0

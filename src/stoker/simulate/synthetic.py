@@ -1,4 +1,5 @@
-"""Made-up builds: kernels drawn from real memory curves of nvcc, short compiles as g++ behaves. Knows no machine."""
+"""Synthetic builds: kernels drawn from real memory curves of nvcc, short compiles that behave like g++. Knows no
+machine."""
 
 from __future__ import annotations
 
@@ -16,19 +17,19 @@ Order = Literal["scattered", "row"]
 GIB = 2**30
 
 Maker = Callable[[Random, int], TraceJob]
-"""Draws the job of that number."""
+"""Draws the job with that number."""
 
 ROW_START = 0.3
-"""Where in the build heavy jobs come when they stand in a row: PyTorch's kernels come neither first nor last."""
+"""Where in the build heavy jobs begin if they come in a row: PyTorch's kernels come neither first nor last."""
 
 LIGHT_SECONDS = (1.9, 0.9)
 """Mean and deviation of the logarithm of a light compile's CPU seconds: half take less than 7 s, a few a minute."""
 
 LIGHT_GIB = (-0.6, 0.4, 1.8)
-"""The same of its peak in GiB (half below 0.55), and the most it can be."""
+"""The same for its peak in GiB (half below 0.55), and the maximum."""
 
 UNIT_SPREAD = 0.12
-"""How far short C++ compiles of one kind are from each other, in size and in time (deviation of the logarithm)."""
+"""How much short C++ compiles of one kind vary in size and in time (standard deviation of the logarithm)."""
 
 
 def pytorch(order: Order = "scattered", seed: int = 1, jobs: int = 6470) -> list[TraceJob]:
@@ -56,17 +57,17 @@ def cxx(order: Order = "scattered", seed: int = 1, jobs: int = 68) -> list[Trace
 
 
 def cxx_heavy(order: Order = "scattered", seed: int = 1, jobs: int = 24) -> list[TraceJob]:
-    """The large ones of these alone."""
+    """Only the large jobs of `cxx`."""
     return _build(jobs, 0, order, seed, _heavy_unit, _small_unit)
 
 
 def cxx_uniform(order: Order = "scattered", seed: int = 1, jobs: int = 100) -> list[TraceJob]:
-    """The small ones of these alone."""
+    """Only the small jobs of `cxx`."""
     return _build(0, jobs, order, seed, _heavy_unit, _small_unit)
 
 
 def uniform(order: Order = "scattered", seed: int = 1, jobs: int = 1000) -> list[TraceJob]:
-    """Light compiles only: memory is no matter where 2 GiB a core are there."""
+    """Light compiles only: memory does not matter with 2 GiB per core."""
     del order
     return _build(0, jobs, "scattered", seed)
 
@@ -80,11 +81,11 @@ BUILDS: dict[str, Callable[..., list[TraceJob]]] = {
     "cxx-heavy": cxx_heavy,
     "cxx-uniform": cxx_uniform,
 }
-"""Names as the command line takes them."""
+"""Names as on the command line."""
 
 
 def kernels() -> list[tuple[str, tuple[Point, ...]]]:
-    """Name and curve of the measured kernels: nvcc 13.0, flash-attention 2.8.3, one architecture."""
+    """Return name and curve of the measured kernels: nvcc 13.0, flash-attention 2.8.3, one architecture."""
     text = resources.files("stoker.simulate").joinpath("kernels.json").read_text(encoding="utf-8")
     return [
         (str(k["output"]), tuple(Point(float(a), float(m) * MIB, str(p)) for a, m, p in k["points"]))
@@ -118,7 +119,7 @@ def _kernel_maker() -> Maker:
 
 
 def _light(random: Random, number: int) -> TraceJob:
-    """A C++ compile: its memory rises for most of its life and then stays."""
+    """Return a C++ compile: its memory rises for most of its life and then stays."""
     seconds = max(1.0, round(random.lognormvariate(*LIGHT_SECONDS), 1))
     peak = min(LIGHT_GIB[2], random.lognormvariate(LIGHT_GIB[0], LIGHT_GIB[1])) * GIB
     points = (Point(0.0, 0.3 * peak, "cc1plus"), Point(0.7 * seconds, peak, "cc1plus"), Point(seconds, peak, "as"))
@@ -126,7 +127,7 @@ def _light(random: Random, number: int) -> TraceJob:
 
 
 def _heavy_unit(random: Random, number: int) -> TraceJob:
-    """A file full of templates: a steady rise until shortly before the end."""
+    """Return a file full of templates: its memory rises steadily until shortly before the end."""
     return _steady(random, f"src/heavy_{number}.cpp.o", seconds=12.0, gib=1.4)
 
 
@@ -135,7 +136,7 @@ def _small_unit(random: Random, number: int) -> TraceJob:
 
 
 def _steady(random: Random, output: str, seconds: float, gib: float) -> TraceJob:
-    """What g++ does: cc1plus grows nearly in a straight line for nine tenths of its life, the assembler is small."""
+    """Return a job like g++'s: cc1plus grows almost linearly for nine tenths of its life, the assembler is small."""
     seconds *= random.lognormvariate(0, UNIT_SPREAD)
     peak = gib * GIB * random.lognormvariate(0, UNIT_SPREAD)
     points = (

@@ -1,8 +1,8 @@
-"""Traces: what every job of a build really took, as JSON lines. Reads and writes them; decides nothing.
+"""Reads and writes traces: what every job of a build really took, as JSON lines. Decides nothing.
 
-One job a line. `output`, `tool`; `wall_s` and `cpu_s` its seconds; `peak_mib` the largest memory of its process tree;
-`samples` are `[seconds since its start, MiB, innermost process]`; `deps` (may be left out) names outputs that it waits
-for. Jobs stand in the order in which ninja would start them.
+One job per line: `output`, `tool`; `wall_s` and `cpu_s`, its seconds; `peak_mib`, the largest memory of its process
+tree; `samples`, a list of `[seconds since its start, MiB, innermost process]`; `deps` (optional), the outputs that it
+waits for. Jobs are in the order in which ninja would start them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from stoker.model.codec import real
 MIB = 2**20
 
 MAX_LINE = 4 * 2**20
-"""Characters of a line: four samples a second for ten hours. A longer one is no trace, and may have no end."""
+"""Characters per line: four samples a second for ten hours. A longer line is not a trace, and may never end."""
 
 TRUTH_POINTS = 64
-"""Points kept of a recorded curve: four times what the policy may know, at a fraction of the samples' cost."""
+"""Points kept of a recorded curve: four times as many as the policy may know, at a fraction of the samples' cost."""
 
 
 class TraceError(ValueError):
@@ -32,7 +32,7 @@ class TraceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
-    """One job as it really is. `points` are bytes over CPU seconds; it keeps `width` cores busy while it runs."""
+    """One job as it really behaves. `points` are bytes over CPU seconds; it keeps `width` cores busy while it runs."""
 
     output: str
     tool: str
@@ -49,22 +49,22 @@ class TraceJob:
 
     @property
     def seconds(self) -> float:
-        """Seconds on cores of its own."""
+        """Seconds that it takes on its own cores."""
         return self.cpu / self.width
 
     @property
     def peak(self) -> float:
-        """Bytes at its largest."""
+        """The largest size in bytes."""
         return max(p.size for p in self.points)
 
     @property
     def memory_time(self) -> float:
-        """Bytes times seconds, over the whole life."""
+        """Bytes times seconds, over its whole life."""
         return sum((b.age - a.age) * (a.size + b.size) / 2 for a, b in pairwise(self.points)) / self.width
 
 
 def read(path: Path) -> tuple[TraceJob, ...]:
-    """All jobs of a trace file; raises TraceError, or OSError when the file cannot be opened."""
+    """Return all jobs of a trace file; raises TraceError, or OSError if the file cannot be opened."""
     with path.open(encoding="utf-8", errors="replace") as file:
         jobs = tuple(_parse(iter(lambda: file.readline(MAX_LINE), ""), path))
     if not jobs:
@@ -74,7 +74,7 @@ def read(path: Path) -> tuple[TraceJob, ...]:
 
 
 def write(jobs: Iterable[TraceJob], path: Path) -> int:
-    """Write a trace; returns how many jobs it holds."""
+    """Write a trace; return the number of its jobs."""
     count = 0
     with path.open("w", encoding="utf-8") as out:
         for line in lines(jobs):
@@ -84,7 +84,7 @@ def write(jobs: Iterable[TraceJob], path: Path) -> int:
 
 
 def lines(jobs: Iterable[TraceJob]) -> Iterator[str]:
-    """Yield a trace, line by line."""
+    """Yield the lines of a trace."""
     for job in jobs:
         yield json.dumps(_encode(job), separators=(",", ":")) + "\n"
 
@@ -111,7 +111,7 @@ def _decode(data: dict[str, Any]) -> TraceJob:
     samples = samples or [(0.0, peak, "")]
     seen = max(size for _, size, _ in samples)
     grow = peak / seen if peak > seen > 0 else 1.0
-    # Recorded beside other jobs, wall time is longer than CPU time; on a core of its own the job takes its CPU time.
+    # Recorded next to other jobs, wall time is longer than CPU time; on its own core the job takes its CPU time.
     points = [Point(max(0.0, t) * cpu / wall, size * grow, phase) for t, size, phase in samples]
     if points[0].age > 0:
         points.insert(0, points[0]._replace(age=0.0))
@@ -152,7 +152,7 @@ def _encode(job: TraceJob) -> dict[str, Any]:
 
 
 def _check(jobs: tuple[TraceJob, ...], path: Path) -> None:
-    """Every dependency is made by some job before it: then there is no cycle either."""
+    """Check that an earlier job makes every dependency, which also rules out cycles."""
     made: set[str] = set()
     for number, job in enumerate(jobs, 1):
         missing = next((d for d in job.deps if d not in made), None)

@@ -1,6 +1,6 @@
-"""Which jobs another machine compiles, by the readers of the engines that the build's launchers belong to.
+"""Finds which jobs another machine compiles, through the readers of the engines that the build's launchers belong to.
 
-Reads nothing where no job has a launcher. Moves no job and stops nobody.
+Reads nothing if no job has a launcher. Moves and stops no job.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ REMEDIES: dict[RemoteKind, str] = {
     "icecream": "Look whether iceccd runs there, and the scheduler",
     "sccache": "Look whether `sccache-dist server` runs there",
 }
-"""What a person may do about a lost host."""
+"""What a user can do about a lost host."""
 
 NEWS_SECONDS = 5.0
-"""Least time between two events about hosts: what other builds take there changes all the time."""
+"""Minimum time between two events about hosts: the slots that other builds use change all the time."""
 
 
 class RemoteWatch:
-    """The engines of one build."""
+    """The remote engines of one build."""
 
     def __init__(self, readers: Sequence[RemoteReader], known: Sequence[RemoteEngine] = (), at: float = 0.0) -> None:
-        """`known` is what an engine before this one had announced by Unix time `at`."""
+        """`known` is what the predecessor had announced by Unix time `at`."""
         self._readers = {reader.kind: reader for reader in readers}
         self._engines: dict[RemoteKind, RemoteEngine] = {engine.kind: engine for engine in known}
         self._here: frozenset[Key] = frozenset()
@@ -47,7 +47,7 @@ class RemoteWatch:
 
     @property
     def slots(self) -> int:
-        """How many jobs can be elsewhere at once, as far as is known."""
+        """How many jobs other machines can take at once, as far as known."""
         return sum(engine.slots for engine in self._engines.values())
 
     @property
@@ -56,26 +56,27 @@ class RemoteWatch:
         return bool(self._engines)
 
     def has_engine(self, kind: RemoteKind | None) -> bool:
-        """Whether jobs with that launcher may go elsewhere."""
+        """Return whether jobs with that launcher may go elsewhere."""
         return kind in self._engines
 
     def may_leave(self, job: ManagedJob) -> bool:
-        """Whether a job that works here has its way to another machine before it still."""
+        """Return whether a job that works here may still go to another machine."""
         launches_here = any(key in self._here for key in job.seen.launchers)
         return self.has_engine(job.seen.sends) and not (job.returned or launches_here)
 
     def has_begun(self, job: ManagedJob, use: JobUse) -> bool:
-        """Whether a job on deck was stopped only after its launcher had taken a slot of another machine.
+        """Return whether a job on deck was stopped only after its launcher had taken another machine's slot.
 
-        Nobody else gets that while it waits, and the machine waits for it. Looked at once, when all of it is stopped.
+        While it waits, no other job gets that slot, and the machine waits for it. Checked once, when the whole job is
+        stopped.
         """
         if use is job.seen or use.state != "frozen" or use.sends is None:
             return False
-        known = use.sends != "sccache" or self.has_engine(use.sends)  # without one it only asks a cache of this machine
+        known = use.sends != "sccache" or self.has_engine(use.sends)  # without one it only asks a cache on this machine
         return known and any(in_exchange(pid) for pid, _ in use.launchers)
 
     def look(self, uses: Iterable[JobUse], now: float) -> dict[Key, str]:
-        """At Unix time `now`: the jobs, by their first process, that another machine compiles, and its name."""
+        """Return which jobs, by first process, another machine compiles at Unix time `now`, and its name."""
         by_kind: dict[RemoteKind, list[JobUse]] = {}
         for use in uses:
             if use.sends is not None:
@@ -95,7 +96,7 @@ class RemoteWatch:
         return hosts
 
     def glance(self, jobs: Iterable[ManagedJob], now: float) -> dict[ManagedJob, str]:
-        """Which of these jobs, which worked here at the last look, another machine compiles by now."""
+        """Return which of these jobs, which worked here at the last look, another machine compiles now."""
         found: dict[ManagedJob, str] = {}
         for job in jobs:
             reader = self._readers.get(job.seen.sends) if job.seen.sends is not None else None
@@ -106,11 +107,11 @@ class RemoteWatch:
         return found
 
     def fell_back(self, host: str) -> None:
-        """Count a job that this host had, and that is compiled here after all."""
+        """Count a job that this host had taken and that is compiled here after all."""
         self._fallbacks[host] += 1
 
     def news(self, now: float) -> list[ev.Event]:
-        """The engines and their hosts, if they are not what was announced last."""
+        """Return events for the engines and their hosts if they differ from what was announced last."""
         if named := got_its_name(self._announced, self._engines.values()):
             self._fallbacks[named] += self._fallbacks.pop(UNNAMED, 0)
         engines = tuple(self._counted(engine) for engine in self._engines.values())
@@ -121,7 +122,7 @@ class RemoteWatch:
         return [ev.RemoteSeen(engines), *lost]
 
     async def finish(self) -> list[ev.Event]:
-        """The last figures, at the end of the build, if they are news."""
+        """Return events for the final figures, at the end of the build, if they have changed."""
         for kind, reader in self._readers.items():
             if kind in self._engines and (engine := await reader.finish()) is not None:
                 self._engines[kind] = engine
@@ -129,19 +130,19 @@ class RemoteWatch:
         return [*self.news(time.time())]
 
     def _counted(self, engine: RemoteEngine) -> RemoteEngine:
-        """With the jobs that fell back: those that were seen to, or all that sccache has counted by itself."""
+        """Return the engine with its jobs that fell back: those seen here, or sccache's own count if that is higher."""
         own = engine.kind == "sccache"
         counts = (max(self._fallbacks[h.name], h.errors if own else 0) for h in engine.hosts)
         return replace(engine, hosts=tuple(replace(h, fallbacks=n) for h, n in zip(engine.hosts, counts, strict=True)))
 
     def close(self) -> None:
-        """Let go of what the readers have begun."""
+        """Close the readers."""
         for reader in self._readers.values():
             reader.close()
 
 
 def _newly_lost(before: Iterable[RemoteEngine], now: Iterable[RemoteEngine]) -> list[str]:
-    """What is said of hosts that are lost since: of one that distcc leaves alone now and then, once."""
+    """Return the notices about newly lost hosts; about a host that distcc avoids now and then, only one."""
     known = {(engine.kind, host.name): host for engine in before for host in engine.hosts}
     said = []
     for engine in now:
@@ -154,7 +155,7 @@ def _newly_lost(before: Iterable[RemoteEngine], now: Iterable[RemoteEngine]) -> 
 
 
 def _away(jobs: Iterable[JobUse], waits: Mapping[Key, str], kind: RemoteKind) -> dict[Key, str]:
-    """Those that wait and do nothing here."""
+    """Return the jobs that wait and do no work here."""
     found = {}
     for use in jobs:
         host = next((waits[key] or kind for key in use.launchers if key in waits), None)

@@ -1,6 +1,6 @@
-"""A program that is asked now and then, off the loop: started, read bit by bit at each look, ended when it is late.
+"""Asks a program from time to time without blocking the loop: starts it, reads a bit at each look, ends it when late.
 
-Unaware of what it is asked for.
+Does not know what the program is asked for.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import time
 from collections.abc import Mapping, Sequence
 
 MAX_ANSWER = 256 * 1024
-"""Bytes of an answer that are taken: a thousand hosts of 256 characters each."""
+"""Bytes of an answer that are read: a thousand hosts of 256 characters each."""
 
 AGAIN_LOOKS, AGAIN_SECONDS = 150, 0.02
-"""How often a build that has ended looks for a last answer, and the seconds between two looks."""
+"""How often an ended build looks for a last answer, and the seconds between two looks."""
 
 LATE_SECONDS = 10.0
-"""A program that takes longer is ended: one that looks for hosts by multicast DNS takes up to some seconds."""
+"""A program that takes longer is ended: one that finds hosts by multicast DNS takes up to a few seconds."""
 
 
 class BackgroundQuestion:
-    """Asks the same thing every `every` seconds. Nothing of it waits."""
+    """Asks the same question every `every` seconds. Never blocks."""
 
     def __init__(self, every: float) -> None:
         self._every = every
@@ -32,9 +32,9 @@ class BackgroundQuestion:
         self._data = bytearray()
 
     def look(self, command: Sequence[str], env: Mapping[str, str]) -> str | None:
-        """What the program has printed, once it has ended well; None while there is no new answer.
+        """Return what the program has printed, once it has succeeded; None while there is no new answer.
 
-        Starts it where that is due. A program that cannot be started, fails or is late answers with nothing.
+        Starts the program when that is due. One that cannot be started, fails or is late counts as an empty answer.
         """
         if self._process is None:
             if self._asked_at and time.monotonic() - self._asked_at < self._every:
@@ -72,7 +72,7 @@ class BackgroundQuestion:
         return self._data[:MAX_ANSWER].decode(errors="replace") if well else ""
 
     async def again(self, command: Sequence[str], env: Mapping[str, str]) -> str | None:
-        """What the program answers when it is asked now, None if that takes longer than some three seconds."""
+        """Ask the program now and return its answer; None if that takes longer than about three seconds."""
         self.close()
         self._asked_at = 0.0
         for _ in range(AGAIN_LOOKS):

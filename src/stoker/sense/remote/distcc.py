@@ -1,8 +1,8 @@
-"""distcc: which clients wait for a host, by the files in which each says what it does, and which hosts there are.
+"""distcc: finds which clients wait for a host, from their state files, and which hosts there are.
 
-A client writes $DISTCC_DIR/state/binstate_PID at each change (state.c of distcc 3.4). The hosts are asked of the
-program itself, which knows its environment, its files and its zeroconf. A host that has failed is left alone for a
-while, which a file in $DISTCC_DIR/lock says (backoff.c). Unaware of jobs' outputs and of decisions.
+A client writes $DISTCC_DIR/state/binstate_PID at each change (state.c of distcc 3.4). The hosts come from distcc
+itself, which knows its environment, its files and its zeroconf. distcc avoids a failed host for a while, which a file
+in $DISTCC_DIR/lock shows (backoff.c). Knows nothing of jobs' outputs or of decisions.
 """
 
 from __future__ import annotations
@@ -28,40 +28,41 @@ from stoker.sense.remote.exchange import in_exchange
 from stoker.sense.remote.remote_reader import RemoteLook
 
 STATE = struct.Struct("<QI4xQ128s128sii8x")
-"""struct dcc_task_state of state.h, as a 64-bit distcc writes it: its size, a magic number, the pid, file, host, slot,
-phase, and a pointer that means nothing to others."""
+"""struct dcc_task_state of state.h, as written by a 64-bit distcc: its size, a magic number, the pid, file, host, slot,
+phase, and a pointer that is meaningless to other processes."""
 
 MAGIC = 0x44494800
 COMPILE, RECEIVE = 5, 6
-"""Phases in which a client waits for its host; enum dcc_phase of state.h. It says before them that it sends (4), but
-that is the header of its request: the preprocessor that it has begun before still works here (compile.c, remote.c)."""
+"""Phases in which a client waits for its host; enum dcc_phase of state.h. Before them it reports that it sends (4), but
+that is only the header of its request: its preprocessor still works here (compile.c, remote.c)."""
 
 HERE = ("localhost", "")
-"""What the host is called where a client compiles by itself."""
+"""Host names that mean that the client compiles on this machine."""
 
 ASK_SECONDS = 20.0
-"""Between two questions for the hosts: a file of theirs, or zeroconf, may change at any time."""
+"""Seconds between two questions for the hosts: a hosts file, or zeroconf, may change at any time."""
 
 BACKOFF_SECONDS = 60.0
-"""For how long distcc leaves a host alone that failed, unless DISTCC_BACKOFF_PERIOD says otherwise (distcc(1))."""
+"""How long distcc avoids a failed host, unless DISTCC_BACKOFF_PERIOD says otherwise (distcc(1))."""
 
 MAX_HOSTS, MAX_SLOTS, MAX_NAME = 1000, 4096, 128
 MAX_PLACES = 16
-"""Environments in which clients of one build look for hosts; scripts that give each job one of its own are not read."""
+"""Maximum number of environments in which clients of one build look for hosts, in case a script gives each job its
+own."""
 
 EARLY = 2.0
-"""Seconds by which a state file may seem older than its client: clocks of file systems are coarse."""
+"""Seconds by which a state file may seem older than its client: file system clocks are coarse."""
 
 _KEPT = re.compile(r"(?:DISTCC_\w+|PATH|HOME|USER|LOGNAME)")
 _TCP_HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|[\w.-]+)(?::[^,/\s]*)?(?:/(?P<slots>\d+))?(?:,\S*)?")
 _SSH_HOST = re.compile(r"[^@/:\s]*@(?P<name>[\w.-]+)(?:/(?P<slots>\d+))?(?::[^,\s]*)?(?:,\S*)?")
-"""HOST:PORT/SLOTS,OPTIONS and USER@HOST/SLOTS:COMMAND,OPTIONS, as hosts.c reads them: a number behind a command is a
-part of that command."""
+"""HOST:PORT/SLOTS,OPTIONS and USER@HOST/SLOTS:COMMAND,OPTIONS, as hosts.c reads them: a number after a command belongs
+to that command."""
 _BACKOFF = re.compile(r"backoff_(?:tcp_(?P<tcp>.+)_\d+|ssh_(?P<ssh>.+))_\d+")
 
 
 class ClientState(NamedTuple):
-    """What a client says of itself."""
+    """What a client reports about itself."""
 
     phase: int
     host: str
@@ -69,13 +70,13 @@ class ClientState(NamedTuple):
 
 @dataclass(slots=True)
 class _Place:
-    """Where the clients of one scheduler look: their folder, and the environment that matters to distcc."""
+    """Where the clients of one scheduler look for hosts: their folder, and the variables that matter to distcc."""
 
     folder: str
     env: Mapping[str, str]
     question: BackgroundQuestion
     hosts: tuple[RemoteHost, ...] | None = None
-    """None while nobody has answered."""
+    """None before the first answer."""
 
 
 class DistccReader:
@@ -93,12 +94,12 @@ class DistccReader:
         self._since: float | None = None
 
     def adopt(self, known: RemoteEngine, at: float, /) -> None:
-        """Count on: what has failed since then was not counted."""
+        """Continue counting: failures since then were not counted."""
         self._errors = {host.name: host.errors for host in known.hosts if host.errors}
         self._since = at
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
-        """What the clients of these jobs wait for, and the hosts."""
+        """Return what the clients of these jobs wait for, and the hosts."""
         self._folders = {}
         self._since = now if self._since is None else self._since
         for use in jobs:
@@ -117,14 +118,14 @@ class DistccReader:
         return RemoteLook(engine, self._waiting(states), here)
 
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
-        """Which of these wait for a host."""
+        """Return which of these wait for a host."""
         return self._waiting(self._states(launchers, now))
 
     async def finish(self) -> None:
-        """Nothing is counted that a last look had not shown."""
+        """Return None: a last look shows all counts."""
 
     def close(self) -> None:
-        """End what was asked."""
+        """End all open questions."""
         for place in self._places.values():
             place.question.close()
 
@@ -134,10 +135,10 @@ class DistccReader:
         return {key: state for key, state in states if state is not None}
 
     def _waiting(self, states: Mapping[Key, ClientState]) -> dict[Key, str]:
-        """Who waits for which host.
+        """Return which client waits for which host.
 
-        A client that has lost its host writes nothing until it has another one, or compiles here: once a host has
-        failed, it is believed only of clients that are in exchange with it.
+        A client that has lost its host writes nothing until it has another one or compiles here: so once a host has
+        failed, its name counts only for clients that hold a connection or a slot.
         """
         waiting = {key: s.host for key, s in states.items() if s.phase in (COMPILE, RECEIVE) and s.host not in HERE}
         failed = {*self._failed_at, *self._left_alone}.intersection(waiting.values())
@@ -145,7 +146,7 @@ class DistccReader:
         return {key: NO_HOST if key in lost else host for key, host in waiting.items()}
 
     def _only_folder(self) -> str:
-        """The folder of clients that no look has met yet."""
+        """Return the folder of clients that no look has seen yet."""
         return next(iter(self._places.values())).folder if len(self._places) == 1 else ""
 
     # -- where clients look ------------------------------------------------------------------------------------
@@ -206,9 +207,10 @@ class DistccReader:
 
 
 def client_state(folder: str, key: Key, now: float) -> ClientState | None:
-    """Read what the client `key` says of itself at Unix time `now`; None if it says nothing that can be believed.
+    """Read the state that the client `key` reports at Unix time `now`; None if there is no valid one.
 
-    The file must be this user's own, of exactly the size and form that distcc writes, about this very process.
+    The file must belong to this user, have exactly the size and format that distcc writes, and be about this very
+    process.
     """
     try:
         fd = os.open(os.path.join(folder, "state", f"binstate_{key[0]}"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -219,7 +221,7 @@ def client_state(folder: str, key: Key, now: float) -> ClientState | None:
         if not stat.S_ISREG(found.st_mode) or found.st_size != STATE.size or found.st_uid != os.geteuid():
             return None
         if found.st_mtime < start_wall(key[1], now) - EARLY:
-            return None  # of a client that had this pid before
+            return None  # left by an earlier client with this pid
         data = os.read(fd, STATE.size)
     except OSError:
         return None
@@ -229,7 +231,7 @@ def client_state(folder: str, key: Key, now: float) -> ClientState | None:
 
 
 def parse_state(data: bytes, pid: int) -> ClientState | None:
-    """Take a state file apart; None if it is not of that form, or not about that process."""
+    """Parse a state file; None if it has another format or is about another process."""
     if len(data) != STATE.size:
         return None
     size, magic, about, _file, host, _slot, phase = STATE.unpack(data)
@@ -239,7 +241,7 @@ def parse_state(data: bytes, pid: int) -> ClientState | None:
 
 
 def parse_hosts(text: str) -> tuple[RemoteHost, ...]:
-    """Read the list that `distcc --show-hosts` prints, without this machine itself; what is no host is passed over."""
+    """Parse the list that `distcc --show-hosts` prints, without this machine; skip lines that are not hosts."""
     slots: dict[str, int] = {}
     for line in text.splitlines()[:MAX_HOSTS]:
         match = (_SSH_HOST if "@" in line.partition(",")[0] else _TCP_HOST).fullmatch(line.strip())
@@ -252,11 +254,11 @@ def parse_hosts(text: str) -> tuple[RemoteHost, ...]:
 
 
 DEFAULT_SLOTS = 4
-"""Jobs that distcc sends to a host for which no number is given (hosts.c)."""
+"""Jobs that distcc sends to a host without a given number (hosts.c)."""
 
 
 def _merged(lists: Iterable[tuple[RemoteHost, ...]]) -> tuple[RemoteHost, ...]:
-    """The hosts of several lists, each once: a lock for each slot keeps all clients of one folder within its number."""
+    """Return the hosts of several lists, each once: a lock per slot limits all clients of one folder together."""
     hosts: dict[str, RemoteHost] = {}
     for listed in lists:
         for host in listed:
@@ -266,7 +268,7 @@ def _merged(lists: Iterable[tuple[RemoteHost, ...]]) -> tuple[RemoteHost, ...]:
 
 
 def _failures(folder: str) -> list[tuple[str, float]]:
-    """Hosts that have failed, and when, in Unix seconds."""
+    """Return the hosts that have failed, and when, in Unix seconds."""
     try:
         with os.scandir(os.path.join(folder, "lock")) as entries:
             named = [(match, e) for e in entries if (match := _BACKOFF.fullmatch(e.name)) is not None]
@@ -283,7 +285,7 @@ def _seconds(text: str) -> float:
 
 
 def _environment(pid: int, proc_root: Path) -> dict[str, str]:
-    """What matters to distcc of the environment of a job."""
+    """Return the variables of a job's environment that matter to distcc."""
     data = read_all(f"{proc_root}/{pid}/environ", MAX_CMDLINE) or b""
     pairs = (os.fsdecode(part).partition("=") for part in data.split(b"\0"))
     return {name: value for name, _, value in pairs if _KEPT.fullmatch(name)}

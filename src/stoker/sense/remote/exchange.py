@@ -1,6 +1,6 @@
-"""Whether a launcher has begun to talk to another machine, or holds one of its slots: then it must go on.
+"""Finds out whether a launcher talks to another machine already, or holds one of its slots: then it must not stop.
 
-Unaware of engines.
+Knows no engine.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from stoker.sense.proc.processes import PROC
 from stoker.sense.proc.procfs import read_link
 
 _INHERITED = 3
-"""Files below this number are the scheduler's: its output may be a socket."""
+"""Files below this number are inherited from the scheduler: its output may be a socket."""
 
 MAX_FILES = 64
 
 _SLOT = re.compile(r".*/lock/cpu_[^/]*")
-"""The file whose lock is a slot of distcc's; a client that is stopped keeps it, and no other gets it."""
+"""The file whose lock is one of distcc's slots; a stopped client keeps it, and no other gets it."""
 
 
 def in_exchange(pid: int, proc_root: Path = PROC) -> bool:
-    """Whether a launcher's process has a connection, or a slot's lock."""
+    """Return whether a launcher's process has a connection, or a slot's lock."""
     folder = f"{proc_root}/{pid}/fd"
     try:
         names = [name for name in os.listdir(folder) if int(name) >= _INHERITED]

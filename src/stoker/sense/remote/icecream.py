@@ -1,7 +1,7 @@
-"""icecream: which of its clients wait for another machine, by what its scheduler lists, and which hosts there are.
+"""icecream: finds which clients wait for another machine, according to its scheduler, and which hosts there are.
 
-The scheduler names a job by its client's machine and the end of its source's path; that is how a job here is recognised
-among all that it lists. Unaware of the scheduler's lines and of decisions.
+The scheduler identifies a job by its client's machine and the end of its source's path, by which a local job is found
+in the list. Knows neither the format of the scheduler's answers nor what is decided.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from stoker.sense.remote.icecream_text import MAX_HOSTS, IcecreamJob, Listing
 from stoker.sense.remote.remote_reader import RemoteLook
 
 ASK_SECONDS, ASK_SHARE = 0.25, 0.0025
-"""Seconds between two questions at least, and the share of one core that reading the answers may take."""
+"""Minimum seconds between two questions, and the share of one core that parsing the answers may take."""
 
 LOST_SECONDS = 10.0
-"""Between two attempts to reach a scheduler that does not answer, or is not known."""
+"""Seconds between two attempts to reach a scheduler that does not answer or is not known."""
 
 STALE_SECONDS = 15.0
-"""After which nothing of an answer is believed any more: a question is given up long before that."""
+"""Seconds after which an answer is no longer used: a question is given up long before that."""
 
 _NAMES = ("ICECC_SCHEDULER", "USE_SCHEDULER")
 
 
 class IcecreamReader:
-    """Reads the clients of one build. Its questions run on the loop that it is called from."""
+    """Reads the clients of one build. Its questions run on the caller's event loop."""
 
     kind: RemoteKind = "icecream"
 
@@ -56,17 +56,17 @@ class IcecreamReader:
         self._note = ""
         self._given: dict[Key, IcecreamJob] = {}
         self._had: dict[Key, str] = {}
-        """The host that each client had last; NO_HOST once that is gone."""
+        """The last host of each client; NO_HOST once that host is gone."""
         self._own: frozenset[str] = frozenset()
         self._hosts: dict[str, RemoteHost] = {}
-        """All that were ever listed."""
+        """All hosts that were ever listed."""
 
     def adopt(self, known: RemoteEngine, _at: float, /) -> None:
-        """Remember the hosts: those that are lost stay in the list."""
+        """Remember the hosts: lost ones stay in the list."""
         self._hosts = {host.name: host for host in known.hosts}
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
-        """What the clients of these jobs wait for, and the hosts."""
+        """Return what the clients of these jobs wait for, and the hosts."""
         self._meet(jobs)
         self._ask_when_due(jobs)
         self._match()
@@ -77,7 +77,8 @@ class IcecreamReader:
         return RemoteLook(engine, waits, here)
 
     def _without_a_host(self, elsewhere: Mapping[Key, str]) -> dict[Key, str]:
-        """Which clients had a host that the scheduler no longer lists, and have no other one, nor a compiler here."""
+        """Return the clients whose host the scheduler no longer lists, and which have no other host and no compiler
+        here."""
         had = {key: host for key, host in self._had.items() if key in self._files and key not in self._given}
         listed = {host.name for host in self._listing.hosts} if self._listing is not None else had.values()
         for key, host in had.items():
@@ -87,13 +88,14 @@ class IcecreamReader:
         return without
 
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
-        """Which of these another machine compiles, as listed last: they have nobody preprocess any more."""
+        """Return which of these another machine compiles, by the last answer: they no longer run a preprocessor."""
         known = ((key, self._given.get(key)) for key in launchers)
         elsewhere = ((key, job) for key, job in known if job is not None and self._is_elsewhere(job, now))
         return {key: job.host for key, job in elsewhere if not self._has_child(key)}
 
     def _is_elsewhere(self, job: IcecreamJob, now: float) -> bool:
-        """Whether another host has begun with it. Before that its client has to preprocess, and must not be stopped."""
+        """Return whether another host has begun the job. Before that, its client still preprocesses and must not be
+        stopped."""
         return job.compiles and job.host not in self._own and now - self._listed_at <= STALE_SECONDS
 
     def _has_child(self, key: Key) -> bool:
@@ -101,10 +103,10 @@ class IcecreamReader:
         return bool(read_once(f"{self._proc}/{pid}/task/{pid}/children", 64))
 
     async def finish(self) -> None:
-        """Nothing is counted that a last look had not shown."""
+        """Return None: a last look shows all counts."""
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._asking is not None:
             self._asking.cancel()
         if self._link is not None:
@@ -113,7 +115,7 @@ class IcecreamReader:
     # -- who compiles what -------------------------------------------------------------------------------------
 
     def _meet(self, jobs: Iterable[JobUse]) -> None:
-        """Learn once of each client which source it has compiled."""
+        """Find out once for each client which source it compiles."""
         launchers = {key for use in jobs for key in use.launchers}
         if launchers == self._files.keys():
             return
@@ -123,13 +125,13 @@ class IcecreamReader:
             self._files[key] = self._source(key[0])
 
     def _source(self, pid: int) -> str:
-        """The absolute path of what a client compiles; empty if its command line does not show it."""
+        """Return the absolute path of a client's source; empty if its command line does not show it."""
         words = read_cmdline(pid, self._proc)[1:]
         named = next((w for w in words if w.endswith(SOURCE_ENDS) and not w.startswith("-")), "")
         return os.path.normpath(os.path.join(read_cwd(pid, self._proc) or "/", named)) if named else ""
 
     def _match(self) -> None:
-        """Find the clients among the scheduler's jobs, each of these once, if either has changed."""
+        """Match the clients with the scheduler's jobs, each job once, if either has changed."""
         if self._listing is not None and self._listing is self._matched:
             return
         self._matched = self._listing
@@ -146,7 +148,7 @@ class IcecreamReader:
                 self._given[key] = found
 
     def _engine(self) -> RemoteEngine | None:
-        """The hosts but this machine, with what others use of them."""
+        """Return the hosts except this machine, with the places that others use."""
         if self._listing is None:
             lost = tuple(_lost(host, "the scheduler is lost") for host in self._hosts.values())
             return RemoteEngine("icecream", lost, self._note) if self._note else None

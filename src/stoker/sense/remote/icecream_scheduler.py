@@ -1,7 +1,7 @@
-"""Asks icecream's scheduler who compiles what, over one connection that is kept.
+"""Asks icecream's scheduler who compiles what, over one persistent connection.
 
-Where it listens is read from the build's environment, else seen from the connection that this machine's own daemon has
-to it: it is never searched for by broadcast. Unaware of what the answers are for.
+The scheduler's address comes from the build's environment, otherwise from the connection that this machine's own daemon
+has to it; it is never searched for by broadcast. Does not know what the answers are used for.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from stoker.sense.proc.procfs import read_all
 from stoker.sense.remote.icecream_text import DONE, MAX_ANSWER, Listing, read_listing
 
 PORT = 8765
-"""Where the scheduler listens unless it is started otherwise; its text port is the next one (scheduler.cpp)."""
+"""The scheduler's default port; its text port is the next one (scheduler.cpp)."""
 
 ANSWER_SECONDS = 2.0
-"""For a connection and for an answer, each; measured on loopback is a millisecond."""
+"""Limit for a connection, and for an answer; on loopback a millisecond was measured."""
 
 GREETING_LINES = 2
 
@@ -35,22 +35,22 @@ MAX_NAME = 128
 """Characters of a scheduler's name that are shown."""
 
 MAX_TABLE = 4 * 1024 * 1024
-"""Bytes read of the table of connections: 28,000 of them."""
+"""Bytes read of the table of connections: 28,000 connections."""
 
 
 class SchedulerAddress(NamedTuple):
-    """Where a scheduler listens; `port` is the one for daemons."""
+    """A scheduler's address; `port` is the one for daemons."""
 
     host: str
     port: int
 
     def __str__(self) -> str:
-        """As a person would write it; the name may come from anywhere."""
+        """Return it as a user would write it, cleaned: the name may come from anywhere."""
         return clean(f"{self.host}:{self.port}", MAX_NAME)
 
 
 def find_scheduler(env: Mapping[str, str], tables: Iterable[str] = _TABLES) -> SchedulerAddress | None:
-    """Where the scheduler is that this environment names, else the one that this machine is connected to."""
+    """Return the scheduler that this environment names, otherwise the one that this machine is connected to."""
     named = env.get("ICECC_SCHEDULER") or env.get("USE_SCHEDULER")
     if named:
         return _named(named)
@@ -58,7 +58,7 @@ def find_scheduler(env: Mapping[str, str], tables: Iterable[str] = _TABLES) -> S
 
 
 def _named(value: str) -> SchedulerAddress | None:
-    """`HOST` or `HOST:PORT`, as icecream reads it (comm.cpp)."""
+    """Parse `HOST` or `HOST:PORT`, as icecream does (comm.cpp)."""
     host, colon, port = value.rpartition(":")
     if not colon:
         return SchedulerAddress(value, PORT)
@@ -67,7 +67,7 @@ def _named(value: str) -> SchedulerAddress | None:
 
 
 def _connected(table: bytes) -> SchedulerAddress | None:
-    """The far end of a connection to the scheduler's port, by a table of proc_net_tcp(5)."""
+    """Return the remote end of a connection to the scheduler's port, from a table of proc_net_tcp(5)."""
     for line in table.decode("ascii", "replace").splitlines()[1:]:
         fields = line.split(maxsplit=4)
         address, _, port = fields[2].partition(":") if len(fields) > 3 and fields[3] == _ESTABLISHED else ("", "", "")
@@ -78,7 +78,7 @@ def _connected(table: bytes) -> SchedulerAddress | None:
 
 
 def _address(digits: str) -> str:
-    """The address in a table of the kernel: words of 32 bits in the machine's own order."""
+    """Return an address from the kernel's table: 32-bit words in the machine's byte order."""
     raw = bytes.fromhex(digits)
     if sys.byteorder == "little":
         raw = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
@@ -91,18 +91,18 @@ _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class SchedulerLink:
-    """The connection. `ask` makes it when there is none; one that was lost is made anew at the next question."""
+    """The connection. `ask` opens it if there is none; a lost one is reopened at the next question."""
 
     def __init__(self, address: SchedulerAddress) -> None:
         self.address = address
         self._streams: _Streams | None = None
         self.own_address = ""
-        """This machine's address on that connection: the scheduler's name for it, as long as no router changes it."""
+        """This machine's address on that connection, by which the scheduler knows it unless a router translates it."""
         self.took = 0.0
-        """Seconds that reading the last answer took."""
+        """CPU seconds that parsing the last answer took."""
 
     async def ask(self) -> Listing | None:
-        """What the scheduler lists now; None if it does not answer, within ANSWER_SECONDS, as one does."""
+        """Return what the scheduler lists now; None without a valid answer within ANSWER_SECONDS."""
         try:
             if self._streams is None:
                 self._streams = await asyncio.wait_for(self._connect(), ANSWER_SECONDS)
@@ -118,7 +118,7 @@ class SchedulerLink:
         return listing
 
     async def _connect(self) -> _Streams:
-        """Connect, and pass over the two lines of greeting."""
+        """Connect, and skip the two lines of greeting."""
         reader, writer = await asyncio.open_connection(self.address.host, self.address.port + 1, limit=MAX_ANSWER)
         self._streams = reader, writer
         name = writer.get_extra_info("sockname")
@@ -129,14 +129,14 @@ class SchedulerLink:
         return reader, writer
 
     def close(self) -> None:
-        """Ask no more; a later question connects anew."""
+        """Close the connection; a later question opens a new one."""
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
 
 
 async def _answer(reader: asyncio.StreamReader) -> bytes:
-    """The lines before the one that ends an answer; ValueError where that does not come within MAX_ANSWER."""
+    """Return the lines before the one that ends an answer; ValueError if that does not come within MAX_ANSWER."""
     data = b"\n"
     while not data.endswith(END):
         more = await reader.read(MAX_ANSWER)
@@ -149,7 +149,7 @@ async def _answer(reader: asyncio.StreamReader) -> bytes:
 
 
 def own_names(hosts: Iterable[tuple[str, str]], own_address: str) -> frozenset[str]:
-    """Which of these hosts, by name and address, is this machine: by its address, else by its name."""
+    """Return which of these hosts (name, address) are this machine: by address, otherwise by name."""
     named = tuple(hosts)
     by_address = {name for name, address in named if address == own_address}
     return frozenset(by_address or {name for name, _ in named if name == socket.gethostname()})

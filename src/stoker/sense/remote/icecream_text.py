@@ -1,7 +1,7 @@
-"""What icecream's scheduler says at its text port, read: its hosts, their places, and which job is where. Pure.
+"""Parses what icecream's scheduler says on its text port: its hosts, their places, and which job is where. Pure.
 
-The text comes from another machine and holds the names of files: bounded, and clean before anybody sees it. Unaware of
-how the scheduler is asked.
+The text comes from another machine and contains file names: it is bounded, and cleaned before it is shown. Does not
+know how the scheduler is asked.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ MAX_LINE = 16 * 1024
 
 MAX_HOSTS = 2048
 MAX_JOBS = 16384
-"""Of one answer; more are left out."""
+"""Limits for one answer; more are dropped."""
 
 MAX_PLACES = 4096
-"""Places that one host is believed to have."""
+"""Maximum number of places accepted for one host."""
 
 NAME_LIMIT = 64
 """Characters of a host's name that are kept."""
 
 BUSY_LOAD = 1000
-"""From this load on a host gets no job, whatever its places (scheduler.cpp)."""
+"""From this load on, a host gets no job, however many places it has (scheduler.cpp)."""
 
 _HOST = re.compile(
     r" (?P<name>[^\n]{1,255}) \((?P<address>[^\s()]{1,255}):\d{1,5}\) \[[^\]\n]{0,255}\]"
@@ -47,7 +47,7 @@ _JOB = re.compile(
 
 
 class IcecreamHost(NamedTuple):
-    """A host as the scheduler lists it. `obstacle`: why it gets no job now, empty if it may."""
+    """A host as listed by the scheduler. `obstacle`: why it gets no job now, empty if it may."""
 
     name: str
     address: str
@@ -57,8 +57,8 @@ class IcecreamHost(NamedTuple):
 
 
 class IcecreamJob(NamedTuple):
-    """A job of whoever's that was given to a host. `file` ends its source's path. `compiles`: the host has begun;
-    else its client connects, sends the compiler, or waits for a place there."""
+    """Any client's job that was given to a host. `file` is the end of its source's path. `compiles`: the host has
+    begun; otherwise its client connects, sends the compiler, or waits for a place there."""
 
     client: str
     host: str
@@ -67,14 +67,14 @@ class IcecreamJob(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What one `listcs` says."""
+    """The answer to one `listcs`."""
 
     hosts: tuple[IcecreamHost, ...] = ()
     jobs: tuple[IcecreamJob, ...] = ()
 
 
 def read_listing(answer: bytes) -> Listing:
-    """The hosts, and the jobs that each of them has been given; lines that are neither are left out."""
+    """Return the hosts, and the jobs that each was given; other lines are ignored."""
     hosts: list[IcecreamHost] = []
     jobs: list[IcecreamJob] = []
     for line in answer[:MAX_ANSWER].decode("utf-8", "replace").split("\n"):

@@ -1,6 +1,6 @@
-"""Whether somebody listens at an address: a connection that is begun at one look, and looked at again at a later one.
+"""Tests whether a server listens at an address: one look begins a connection, and a later look checks it.
 
-Nothing is sent, and nothing waits. Unaware of who should listen there, and why.
+Sends nothing and never blocks. Does not know which server should listen there, or why.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import socket
 import time
 
 LATE_SECONDS = 3.0
-"""A connection that takes longer is given up: nobody answers."""
+"""A connection that takes longer is given up: there is no answer."""
 
 
 class ReachQuestion:
-    """Asks for one address at a time, every `every` seconds at most."""
+    """Tests one address at a time, at most every `every` seconds."""
 
     def __init__(self, every: float) -> None:
         self._every = every
@@ -24,7 +24,8 @@ class ReachQuestion:
         self._asked_at = 0.0
 
     def look(self, address: str) -> bool | None:
-        """Whether somebody listens at that IP address and port; None while there is no new answer, or it is none."""
+        """Return whether a server listens at that IP address and port; None if there is no new answer, or the address
+        is not valid."""
         if self._socket is not None:
             return self._answer(self._socket)
         if not self._asked_at or time.monotonic() - self._asked_at >= self._every:
@@ -35,7 +36,7 @@ class ReachQuestion:
     def _begin(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         with contextlib.suppress(OSError, ValueError):
-            where, number = ipaddress.ip_address(host.strip("[]")), int(port)  # a name would wait for its server
+            where, number = ipaddress.ip_address(host.strip("[]")), int(port)  # a name would block on DNS
             if 0 < number < 65536:
                 family = socket.AF_INET6 if where.version == 6 else socket.AF_INET
                 self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -50,7 +51,7 @@ class ReachQuestion:
         return bool(connected) and not error
 
     def close(self) -> None:
-        """End a connection that was begun."""
+        """Close a connection that was begun."""
         begun, self._socket = self._socket, None
         if begun is not None:
             begun.close()

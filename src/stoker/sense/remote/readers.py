@@ -1,4 +1,4 @@
-"""The readers of all engines that are known. Another engine begins here."""
+"""Creates the readers of all known engines. To support another engine, start here."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from stoker.sense.remote.sccache_dist import SccacheDistReader
 
 
 def all_readers() -> list[RemoteReader]:
-    """A reader of each engine for one build; they read nothing before they are given jobs."""
+    """Return a reader of each engine for one build; they read nothing until they are given jobs."""
     return [DistccReader(), IcecreamReader(), SccacheDistReader()]

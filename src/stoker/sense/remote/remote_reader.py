@@ -1,4 +1,4 @@
-"""What a reader of one engine is given, and what it answers. Unaware of any engine, of decisions and of screens."""
+"""The input and output of an engine's reader. Knows no particular engine, no decision and no screen."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from stoker.sense.proc.jobs import JobUse
 
 @dataclass(frozen=True, slots=True)
 class RemoteLook:
-    """What one look has found. `engine`: None while nothing is known of it. `waits`: which launchers' processes wait
-    for a host, and its name; the name is empty where the engine does not say which. `here`: which of them have their
-    compilation done on this machine, since the engine wants it so."""
+    """The result of one look. `engine`: None while nothing is known of it. `waits`: which launcher processes wait for a
+    host, and its name; the name is empty if the engine does not say which. `here`: which of them compile on this
+    machine because the engine decided so."""
 
     engine: RemoteEngine | None = None
     waits: Mapping[Key, str] = field(default_factory=dict)
@@ -23,27 +23,27 @@ class RemoteLook:
 
 
 class RemoteReader(Protocol):
-    """Reads one engine: a pure value for each look, at the price of small reads.
+    """Reads one engine: returns a pure value for each look, at the cost of small reads.
 
-    Whatever may take longer than a millisecond (asking a program, a server) goes on in the background, now and then;
-    a look gives the last answer. What it reads was written by others: bounded, checked, and never believed to be about
-    a process that is not among those it is given.
+    Whatever may take longer than a millisecond (asking a program, a server) happens in the background from time to
+    time; a look returns the last answer. What it reads was written by other programs: it is bounded, checked, and never
+    applied to a process that is not among the given ones.
     """
 
     kind: RemoteKind
 
     def adopt(self, known: RemoteEngine, at: float, /) -> None:
-        """Go on from what another reader of this build had found by Unix time `at`: hosts and counts add to it."""
+        """Continue from what another reader of this build had found by Unix time `at`: hosts and counts add to it."""
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
-        """Read at Unix time `now`. `jobs` are those of this build whose command or whose processes show this engine's
-        launcher, those on deck among them; `JobUse.launchers` are the launchers' processes."""
+        """Read at Unix time `now`. `jobs` are the jobs of this build, including those on deck, whose command or
+        processes show this engine's launcher; `JobUse.launchers` are the launcher processes."""
 
     def glance(self, launchers: Sequence[Key], now: float) -> Mapping[Key, str]:
-        """Read between two looks which of these launchers' processes wait for a host: nothing else."""
+        """Read, between two looks, only which of these launcher processes wait for a host."""
 
     async def finish(self) -> RemoteEngine | None:
-        """Read a last time, when the build has ended; None if nothing more is known than at the last look."""
+        """Read a last time after the build has ended; None if nothing is new since the last look."""
 
     def close(self) -> None:
-        """Let go of everything; ends what was started."""
+        """Close everything, and end what was started."""

@@ -1,9 +1,9 @@
-"""sccache-dist: which of sccache's clients wait for a server, and what its scheduler and servers have.
+"""sccache-dist: finds which of sccache's clients wait for a server, and what its scheduler and servers report.
 
-A client asks this machine's own sccache server, and waits. That server preprocesses, in a child, sends the result away,
-and compiles here, in a child too, what nobody else has compiled. So a client waits for another machine while there is a
-scheduler and nothing runs here for it, once its preprocessing is over. Nobody says which job is on which server, unless
-there is only one. Unaware of how the server's children are found, of its cache and of decisions.
+A client asks this machine's own sccache server, and waits. That server preprocesses in a child process, sends the
+result away, and compiles in a child process here what no other server has compiled. So a client waits for another
+machine if there is a scheduler and nothing runs here for it after its preprocessing. Nothing says which job is on which
+server, unless there is only one. Knows neither how the server's children are found, nor its cache, nor what is decided.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from stoker.sense.remote.remote_reader import RemoteLook
 from stoker.sense.remote.sccache_text import DistCounts, DistStatus, read_done, read_fleet
 
 ASK_SECONDS = 5.0
-"""Between two questions of a kind: one is a process that takes 5 to 10 ms of CPU."""
+"""Seconds between two questions of a kind: each is a process that takes 5 to 10 ms of CPU time."""
 
 BEGIN_SECONDS = 1.0
-"""For so long a client that nothing has run for must have run to be taken to wait elsewhere; its preprocessing begins
-within 0.2 s where the machine is not busy (sccache 0.16), and may be over before anybody looks."""
+"""A client for which nothing has run counts as waiting elsewhere after this many seconds; its preprocessing begins
+within 0.2 s if the machine is not busy (sccache 0.16), and may be over before the first look."""
 
 AFTER_SECONDS = 2.5
-"""For so long after a compiler was seen here for it a client is not taken to wait elsewhere: it is about to end, unless
-nvcc has another pass. Two looks and a half."""
+"""For this many seconds after a compiler ran here for it, a client does not count as waiting elsewhere: it is about to
+end, unless nvcc has another pass. Two and a half looks."""
 
 STATUS = ("--dist-status",)
 STATS = ("--show-stats", "--stats-format", "json")
 
 BAD_ANSWERS = 2
-"""Answers one after the other by which compilations failed elsewhere and none was done: the only server may be lost.
-Such answers come of one that works, too: it refuses more jobs than it has places for, and each that it has may take
-long (sccache 0.16). So it is lost if nobody listens there any more, or, while it is not known where, if it has no job.
-A scheduler goes on listing a server that was killed for 90 s."""
+"""After so many answers in a row in which compilations failed elsewhere and none succeeded, the only server may be
+lost. A working server causes such answers too: it refuses more jobs than it has places for, and each of its jobs may
+take long (sccache 0.16). So it counts as lost if it no longer accepts connections or, while its address is unknown, if
+it has no job. A scheduler keeps listing a killed server for 90 s."""
 
 _KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 _OWN = "SCCACHE_"
-"""What matters to sccache in the environment of a job: these, and all that begins so."""
+"""The variables that matter to sccache in a job's environment: these, and all with this prefix."""
 
 
 @dataclass(slots=True)
 class _Client:
-    """A client that runs since Unix time `since`: since its birth, or since the look that found it no longer stopped;
-    infinite while it is. `hosted` are the processes that the server ran for it at the last look; `begun`: it has run
-    some; `compiled_at`: Unix time of the last look at which one of them compiled."""
+    """A client that has been running since Unix time `since`: its birth, or the look that found it no longer stopped;
+    infinite while it is stopped. `hosted` are the processes that the server ran for it at the last look; `begun`: it
+    has run some; `compiled_at`: Unix time of the last look at which one of them compiled."""
 
     since: float
     hosted: tuple[Key, ...] = ()
@@ -80,21 +80,21 @@ class SccacheDistReader:
         self._failed_in_a_row = 0
         self._reach = ReachQuestion(ASK_SECONDS)
         self._reached: bool | None = None
-        """Whether the only server was reached when that was asked last; None while nobody knows."""
+        """Whether the only server accepted the last connection; None while unknown."""
         self._most = DistStatus()
-        """The scheduler's answer with the most servers: what there was."""
+        """The scheduler's answer with the most servers so far."""
         self._adopted = DistCounts()
-        """What another reader had counted before this one began."""
+        """What an earlier reader had counted."""
 
     def adopt(self, known: RemoteEngine, _at: float, /) -> None:
-        """Count on. What was compiled between the two readers is not known."""
+        """Continue counting. What was compiled between the two readers is unknown."""
         named = {host.name: host.compiled for host in known.hosts if host.compiled}
         self._adopted = DistCounts(named, max((host.errors for host in known.hosts), default=0))
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
-        """Which clients of these jobs wait for another machine, and what is there."""
+        """Return which clients of these jobs wait for another machine, and the servers."""
         self._follow(jobs, now)
-        # Without a server, to ask would start one; where nobody means to compile elsewhere, once is enough.
+        # Asking would start a server if there is none; if sccache-dist is not configured, asking once is enough.
         is_there = any(use.launchers and not use.starting for use in jobs)
         if is_there and (self._fleet is None or self._fleet.meant):
             self._ask(jobs)
@@ -102,9 +102,9 @@ class SccacheDistReader:
         return RemoteLook(self._engine(len(waits)), waits)
 
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
-        """Which of these wait: nothing ran for them at the last look, or what ran has ended.
+        """Return which of these wait: nothing ran for them at the last look, or what ran has ended.
 
-        While the only server is lost none of them does: what is tried there fails, and must keep to the level here.
+        While the only server is lost, none does: attempts there fail, and the jobs must obey the level here.
         """
         if self._fleet is None or self._why_lost(self._fleet):
             return {}
@@ -120,12 +120,12 @@ class SccacheDistReader:
         return self._engine(self._fleet.used)
 
     def close(self) -> None:
-        """End what was asked."""
+        """End all open questions."""
         for question in (*self._questions, self._reach):
             question.close()
 
     def _waits(self, client: _Client, now: float) -> bool:
-        """Whether nothing runs for a client any more, as far as that can be seen without another scan."""
+        """Return whether nothing runs for a client any more, as far as visible without another scan."""
         if now - client.compiled_at < AFTER_SECONDS:
             return False
         if client.begun:
@@ -143,7 +143,7 @@ class SccacheDistReader:
             for key in use.launchers:
                 client = clients[key] = self._clients.get(key) or _Client(start_wall(key[1], now))
                 client.hosted, client.begun = hosted, client.begun or bool(hosted)
-                if use.state == "frozen":  # held at its birth, it has asked its server for nothing
+                if use.state == "frozen":  # held at birth: it has not asked its server for anything
                     client.since = math.inf
                 elif client.since == math.inf:
                     client.since = now
@@ -154,8 +154,8 @@ class SccacheDistReader:
     # -- what is there -----------------------------------------------------------------------------------------
 
     def _engine(self, mine: int) -> RemoteEngine | None:
-        """None while nothing was answered, and where nobody has set it up: then sccache is but a cache. `mine`: so many
-        of the scheduler's jobs are of this build."""
+        """Return the engine; None before the first answer, or if sccache-dist is not configured: then sccache is only a
+        cache. `mine` is how many of the scheduler's jobs belong to this build."""
         fleet = self._fleet
         if fleet is None or not fleet.meant:
             return None
@@ -177,7 +177,7 @@ class SccacheDistReader:
         return RemoteEngine("sccache", (every, *each), note)
 
     def _why_lost(self, fleet: DistStatus) -> str:
-        """Why nothing is compiled elsewhere any more; empty while something may be."""
+        """Say why nothing is compiled elsewhere any more; empty while it may be."""
         if fleet.obstacle:
             return fleet.obstacle
         serves = self._reached if self._reached is not None else fleet.used > 0
@@ -191,7 +191,7 @@ class SccacheDistReader:
         return names[-1] if self._most.servers == 1 and names else UNNAMED
 
     def _names(self) -> list[str]:
-        """The servers that have compiled something for this build."""
+        """Return the servers that have compiled something for this build."""
         names = dict.fromkeys((*self._adopted.by_server, *self._done.by_server))
         return [name for name in names if self._done_by(name)]
 
@@ -223,8 +223,8 @@ class SccacheDistReader:
             self._reached = reached
 
     def _take(self, done: DistCounts | None) -> None:
-        """The counts now. What a server had counted before this build is taken away; one that was started anew has
-        counted nothing."""
+        """Take in the current counts. What a server had counted before this build is subtracted; a restarted server
+        counts from zero."""
         if done is None:
             return
         if self._before is None:
@@ -240,7 +240,7 @@ class SccacheDistReader:
         self._done = done
 
     def _find(self, jobs: Sequence[JobUse]) -> tuple[str, dict[str, str]]:
-        """The program that the jobs run, and what matters to it in their environment."""
+        """Return the program that the jobs run, and the variables that matter to it in their environment."""
         env = read_variables(jobs[0].job.pid, _matters, self._proc)
         launcher = next(key for use in jobs for key in use.launchers)
         named = (read_cmdline(launcher[0], self._proc) or (SERVER,))[0]

@@ -1,6 +1,6 @@
-"""What sccache says of the fleet behind it, read: the scheduler's places, and where compilations were done. Pure.
+"""Parses what sccache reports about its fleet: the scheduler's places, and where compilations were done. Pure.
 
-Unaware of how sccache is asked, and of its cache.
+Knows neither how sccache is asked nor its cache.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stoker.model.text import clean
 MAX_SERVERS = 2048
 MAX_PLACES = 1_000_000
 MAX_COUNT = 2**53
-"""Bounds of what is believed."""
+"""Upper limits for the figures that are accepted."""
 
 NAME_LIMIT = 64
 WHY_LIMIT = 120
@@ -23,9 +23,9 @@ WHY_LIMIT = 120
 
 
 class DistStatus(NamedTuple):
-    """What `sccache --dist-status` says. `places` are the CPUs of all servers together, `used` jobs of all clients.
+    """What `sccache --dist-status` says. `places` is the CPUs of all servers together, `used` the jobs of all clients.
 
-    `obstacle`: why nothing is compiled elsewhere, empty if it may be. `meant`: whether somebody has set it up.
+    `obstacle`: why nothing is compiled elsewhere, empty if it may be. `meant`: whether sccache-dist is configured.
     """
 
     servers: int = 0
@@ -36,15 +36,15 @@ class DistStatus(NamedTuple):
 
 
 class DistCounts(NamedTuple):
-    """What `sccache --show-stats` says: compilations done by each server, and those that failed there and were done
-    here then."""
+    """What `sccache --show-stats` says: compilations done by each server, and those that failed there and were then
+    done here."""
 
     by_server: Mapping[str, int] = MappingProxyType({})
     errors: int = 0
 
 
 def read_fleet(text: str) -> DistStatus | None:
-    """What `sccache --dist-status` prints (0.16): an object with one name; None if it is not that."""
+    """Parse the output of `sccache --dist-status` (0.16), an object with one key; None if it is anything else."""
     data = _object(text)
     if data is None:
         return None
@@ -58,7 +58,7 @@ def read_fleet(text: str) -> DistStatus | None:
 
 
 def _scheduler(value: Any) -> DistStatus | None:
-    """`[URL, {"num_servers": 1, "num_cpus": 2, "in_progress": 3}]`. The URL, which may hold a password, is left out."""
+    """Parse `[URL, {"num_servers": 1, "num_cpus": 2, "in_progress": 3}]`. Drops the URL, which may hold a password."""
     status = value[1] if isinstance(value, list) and len(value) == 2 else None
     if not isinstance(status, dict):
         return None
@@ -68,7 +68,7 @@ def _scheduler(value: Any) -> DistStatus | None:
 
 
 def read_done(text: str) -> DistCounts | None:
-    """What `sccache --show-stats --stats-format json` prints; None if it is not that."""
+    """Parse the output of `sccache --show-stats --stats-format json`; None if it is anything else."""
     data = _object(text)
     stats = data.get("stats") if data is not None else None
     if not isinstance(stats, dict) or not isinstance(compiles := stats.get("dist_compiles"), dict):
@@ -91,6 +91,6 @@ def _count(value: Any, most: int) -> int:
 
 
 def _why(value: Any) -> str:
-    """The words behind `"NotConnected": [URL, words]` and `"Disabled": words`."""
+    """Return the words in `"NotConnected": [URL, words]` or `"Disabled": words`."""
     words = value[-1] if isinstance(value, list) and value else value
     return clean(words, WHY_LIMIT) if isinstance(words, str) else ""
