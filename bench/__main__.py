@@ -1,11 +1,11 @@
-"""All figures, or some, with one command: each in turn, in a process of its own. See bench/README.md.
+"""Runs all benches, or some, with one command: one after the other, each in its own process. See bench/README.md.
 
     python -m bench all [--quick] [--out FOLDER] [--write]
     python -m bench scale link ...
     python -m bench list
 
-`--out FOLDER` gets a JSON file of each bench, the plots, and README.md: the page with the new tables. `--write` puts
-tables and plots into bench/ itself. A bench that fails stops no other; the exit status tells.
+`--out FOLDER` gets a JSON file per bench, the plots, and README.md: the page with the new tables. `--write` puts tables
+and plots into bench/ itself. A failing bench does not stop the others; the exit status reports it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""All benches: what each shows, how long it takes, and its words for a whole and for a quick run.
+"""Lists all benches: what each shows, how long it takes, and its arguments for a full and for a quick run.
 
-Knows nothing of how they are run.
+Does not know how they are run.
 """
 
 from __future__ import annotations

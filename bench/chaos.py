@@ -1,8 +1,8 @@
-"""Random faults in the middle of governed builds, round after round. See bench/README.md.
+"""Injects random faults into governed builds, round after round. See bench/README.md.
 
     python -m bench.chaos [--rounds 100] [--seed 1] [--fault NAME ...] [--json FILE] [--write]
 
-Counts what was done and what became of it; exits with 1 if anything happened that must never happen.
+Counts the faults and their consequences; exits with 1 if anything happened that must never happen.
 """
 
 from __future__ import annotations

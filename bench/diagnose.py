@@ -1,9 +1,9 @@
-"""The CPU seconds that `stoker diagnose` takes for a large log. See bench/README.md.
+"""Measures the CPU seconds that `stoker diagnose` takes for a large log. See bench/README.md.
 
     python -m bench.diagnose [--rounds 3] [--quick] [--json FILE] [--write]
 
-Each log is the output of a verbose build of the size of PyTorch's, its error at the end: all of it is read. The promise
-to check: 500 MB in at most 10 s of CPU.
+Each log is the output of a verbose build of the size of PyTorch's with the error at the end, so all of it is read.
+Target: 500 MB in at most 10 s of CPU time.
 """
 
 from __future__ import annotations

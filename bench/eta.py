@@ -1,9 +1,9 @@
-"""How far the predicted time left is from the truth. See bench/README.md.
+"""Measures how far the predicted time left is from the truth. See bench/README.md.
 
     python -m bench.eta [--real | --recorded | --paper] [--seeds 10] [--json FILE] [--write]
 
-The forecast hears every start and end of a build at its time, as the engine would tell it, and is asked for the time
-left at 10, 25, 50 and 75 % of the build. Beside it: the rule of three (elapsed x jobs left / jobs done) and ninja's own
+The forecast is given every start and end of a build at its time, as by the engine, and is asked for the time left at
+10, 25, 50 and 75 % of the build. For comparison: the rule of three (elapsed x jobs left / jobs done) and ninja's own
 estimate (NINJA_STATUS, %E). Knows nothing of engines; memory never binds.
 """
 

@@ -1,9 +1,9 @@
-"""Builds to hold a forecast against: a real C++ project under real ninja, recorded ones, and projects on paper.
+"""Builds to compare a forecast with: a real C++ project under real ninja, recorded builds, and synthetic projects.
 
-Recorded builds (bench/builds) are real graphs with the CPU seconds that each job really took, twice; they are played
-again on any number of cores, as ninja plays, so that no neighbour disturbs them. Each build comes with the plan that
-the real planner made before it began, the start and end of each job, and what ninja itself predicted meanwhile. Knows
-nothing of forecasts.
+Recorded builds (bench/builds) are real graphs with the CPU seconds that each job really took, twice; they are replayed
+on any number of cores in ninja's order, undisturbed by other work. Each build comes with the plan that the real planner
+made before it began, the start and end of each job, and what ninja itself predicted meanwhile. Knows nothing of
+forecasts.
 """
 
 from __future__ import annotations

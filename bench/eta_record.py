@@ -1,9 +1,9 @@
-"""Record a ninja build for the bench of the time left: its graph, and the CPU seconds of each job. See bench/README.md.
+"""Records a ninja build for the bench of the time left: its graph and the CPU seconds per job. See bench/README.md.
 
     python -m bench.eta_record BUILD_FOLDER NAME
 
-BUILD_FOLDER is configured and nothing in it is built. The commands are run here one after the other, as `ninja -t
-commands` puts them, because CPU seconds of single commands are wanted, and those that ninja runs are not its to tell.
+BUILD_FOLDER must be configured, with nothing built. The commands run here one after the other, as `ninja -t commands`
+lists them, because ninja does not report the CPU seconds of single commands.
 Writes bench/builds/NAME.json.gz. Knows nothing of forecasts.
 """
 

@@ -1,6 +1,6 @@
-"""Medians, spreads and where figures are written: JSON, plots, and the tables of bench/README.md.
+"""Computes medians and spreads, and writes figures: JSON, plots, and the tables of bench/README.md.
 
-Every bench writes the same kind of JSON (`publish` says which). Knows nothing of what was measured.
+Every bench writes the same kind of JSON (see `publish`). Does not know what was measured.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""When other machines pay, on paper: PyTorch's recorded build with 10 to 1,000 slots elsewhere. See bench/README.md.
+"""Simulates when other machines pay: PyTorch's recorded build with 10 to 1,000 slots elsewhere. See bench/README.md.
 
     python -m bench.fleet [--cores 16 ...] [--slots 10 ...] [--json FILE] [--write]
 
-The build is that of bench/builds, with the CPU seconds that each job really took; what sending costs was measured by
-`bench.fleet_costs`. Nothing is timed, so any machine gives the same, however busy.
+The build is the one in bench/builds, with the CPU seconds that each job really took; `bench.fleet_costs` measured the
+cost of sending. Nothing is timed, so every machine gives the same result, however busy.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What sending real compilations elsewhere would cost: the share that stays here, and what goes over the wire.
+"""Measures what sending real compilations elsewhere would cost: the share that stays here, and the bytes on the wire.
 
     python -m bench.fleet_costs [--flags "-O2 -I..."] [--json FILE] SOURCE ...
 
-Each source is compiled in one piece, and in the two that sccache-dist, distcc and icecream make of it: preprocessed
-here, and compiled from that there. CPU seconds (user and system) are compared, which a busy machine stretches alike.
-Sources that do not compile with these flags are passed over. See docs/fleet.md.
+Each source is compiled in one piece, and in the two steps of sccache-dist, distcc and icecream: preprocessing here,
+compiling the result there. CPU seconds (user and system) are compared, which a busy machine stretches equally. Sources
+that do not compile with these flags are skipped. See docs/fleet.md.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What watching costs: engine and supervisor around a build with many jobs at once. See bench/README.md.
+"""Measures what watching costs: engine and supervisor around a build with many jobs at once. See bench/README.md.
 
     python -m bench.footprint [--jobs 30] [--seconds 60] [--rounds 3] [--quick] [--json FILE] [--write]
 
-Percent of one core and resident MiB of engine and supervisor, and the journal's growth; beside them the same of the
-ninja that they watch. Each of its jobs is a shell with three children of which one burns a little CPU and grows: four
-processes a job, as `sh -c g++` has them.
+Percent of one core and resident MiB of engine and supervisor, and the journal's growth; for comparison the same of the
+ninja that they watch. Each job is a shell with three children, one of which burns a little CPU time and grows: four
+processes per job, like `sh -c g++`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The engine's share for following icecream: a hundred hosts that compile four jobs each. See bench/README.md.
+"""Measures the engine's cost of following icecream: a hundred hosts that compile four jobs each. See bench/README.md.
 
     python -m bench.icecream_hosts [--hosts 100] [--seconds 30] [--quick] [--json FILE] [--write]
 
-The promise to check: at most 1 % of one core (user and system). The scheduler is another process, and answers as
-icecream 1.4 does; the jobs' clients are files of a process table. A look a second, as the engine makes it, and 20
-glances a second at those that may be about to go elsewhere.
+Target: at most 1 % of one core (user and system). The scheduler is another process that answers like icecream 1.4; the
+jobs' clients are files of a fake process table. One look per second, as in the engine, and 20 glances per second at
+jobs that may be about to go elsewhere.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A governor that knows one way to change ninja's level: kill it with all that runs, and start it anew.
+"""A governor with one way to change ninja's level: kill it with everything that runs, and restart it.
 
     python -m bench.kill_and_restart LIMIT LEVEL -- ninja -C FOLDER
 
-Works as the best-known script of this kind does, and as `stoker simulate --policy kill-and-restart`: the level begins
-at LEVEL; memory in use above a share of LIMIT (bytes) means half the level, after a pause; five finished jobs at a
-reduced level mean twice the level, if the use so scaled stays below. That script looks every 15 s and pauses for 30 s
-in builds of hours; these take a minute, so both are a tenth of that. It runs inside the memory group that it watches.
+Works like the best-known script of this kind, and like `stoker simulate --policy kill-and-restart`: the level begins at
+LEVEL; memory in use above a share of LIMIT (bytes) halves the level, after a pause; five finished jobs at a reduced
+level double it, if the use, scaled accordingly, stays below. That script checks every 15 s and pauses for 30 s in
+builds of hours; these take a minute, so both are a tenth of that. It runs inside the memory group that it watches.
 """
 
 from __future__ import annotations

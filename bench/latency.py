@@ -1,10 +1,10 @@
-"""From a key, or an event, to its effect on jobs and screen, as /proc and a terminal show it. See bench/README.md.
+"""Measures the time from a key or an event to its effect on jobs (in /proc) and on the screen. See bench/README.md.
 
     python -m bench.latency [--jobs 30] [--times 40] [--json FILE] [--write]
 
-Jobs that burn CPU, all running. The level is lowered and raised by one, everything is frozen and set going again: by
-keys typed into the real screen on a PTY, and by the protocol's commands, as `stoker jobs` and `stoker pause` send them.
-What needs no person is in reactions.py.
+The jobs burn CPU time, and all run. The level is lowered and raised by one, and everything is frozen and thawed: by
+keys typed into the real screen on a PTY, and by the protocol's commands, as sent by `stoker jobs` and `stoker pause`.
+Reactions without a user are in reactions.py.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What the screen costs a slow link, how late it shows things there, and what other monitors cost. See bench/README.md.
+"""Measures the screen's bytes and delay on a slow link, and those of other monitors. See bench/README.md.
 
     python -m bench.link [--seconds 20] [--rounds 3] [--quick] [--check] [--json FILE] [--write]
     python -m bench.link --size 200x60 --jobs 128 --end-rate 3 --theme ansi-16 --screen t --full
 
-Three parts: bytes written per second, while every figure on the screen changes each second; how late a change is seen
-through a link of 4 KB/s; and a real build watched by stoker and by htop, btop, glances and top at the same time, as far
-as they are installed. The second form measures one screen. `--check` fails above the targets.
+Three parts: bytes written per second while every figure on the screen changes each second; the delay of a change
+through a link of 4 KB/s; and a real build watched at the same time by stoker and, if installed, by htop, btop, glances
+and top. The second form measures one screen. `--check` fails above the targets.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Programs on PTYs, side by side: what each writes, what it costs, and what a slow reader sees of it, and when.
+"""Runs programs on PTYs side by side: measures what each writes, its cost, and what a slow reader sees, and when.
 
-Answers what a terminal answers. Knows nothing of what the programs are.
+Answers like a terminal. Does not know what the programs are.
 """
 
 from __future__ import annotations

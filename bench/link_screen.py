@@ -1,9 +1,9 @@
-"""The worst case for a screen: every figure changes each second. The source of it, and the program that shows it.
+"""The worst case for a screen, in which every figure changes each second: its data source, and the program to show it.
 
     python -m bench.link_screen [--jobs 30] [--end-rate 0] [--theme dark] [--ticks FILE]
 
-With `--ticks` the build's name counts the seconds, and FILE tells when each began (CLOCK_MONOTONIC), so that a reader
-of the terminal knows how late it sees them. Knows nothing of terminals.
+With `--ticks` the build's name counts the seconds, and FILE records when each began (CLOCK_MONOTONIC), so that a reader
+of the terminal knows the delay. Knows nothing of terminals.
 """
 
 from __future__ import annotations

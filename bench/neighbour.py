@@ -1,4 +1,4 @@
-"""Builds beside a neighbour that thrashes, with and without stoker. See bench/README.md.
+"""Measures builds next to a thrashing neighbour, with and without stoker. See bench/README.md.
 
     python -m bench.neighbour [--pairs 20] [--jobs 8] [--seconds 1] [--json FILE] [--write]
 

@@ -1,9 +1,9 @@
-"""What governing costs a build that memory does not hold back, beside bare ninja at its level. See bench/README.md.
+"""Measures what governing costs a build with plenty of memory, compared with bare ninja. See bench/README.md.
 
     python -m bench.overhead [--seconds 0.1 ...] [--level 8 ...] [--pairs 3] [--work 20] [--vary 0.5] [--write] ...
 
 Jobs burn an exact amount of CPU time. Bare ninja and ninja under `stoker run -j LEVEL` take turns; a ratio is taken
-within each pair. The build's own time is from ninja's start to its end; what comes before and after is told apart.
+within each pair. The build's own time is from ninja's start to its end; the time before and after is separate.
 """
 
 from __future__ import annotations

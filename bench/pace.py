@@ -1,4 +1,4 @@
-"""Who starts what first, on paper: stoker beside both ninjas on the graphs of real projects. See bench/README.md.
+"""Simulates the start order of stoker and of both kinds of ninja on graphs of real projects. See bench/README.md.
 
     python -m bench.pace [--builds pytorch ...] [--cores 16 ...] [--json FILE] [--write]
 

@@ -1,11 +1,11 @@
-"""Real projects with plenty of memory, built again under stoker, beside both kinds of ninja, by the clock.
+"""Measures real projects with plenty of memory, built again under stoker and both kinds of ninja, in wall-clock time.
 
     python -m bench.pace_clock [--only NAME ...] [--rounds 2] [--sources FOLDER] [--json FILE] [--write]
 
 A first build under stoker teaches it and fills the page cache. Then bare ninja of either kind and stoker take turns, in
-an order that moves on by one each round; a ratio is taken within each round. Each build begins with a copy of the
-configured folder, and nobody is given a number of jobs. A round of all projects takes twelve minutes on two cores, the
-first builds four. Sources are fetched as for `bench.trust`. The exit status is 1 where a target is missed.
+an order that rotates by one each round; a ratio is taken within each round. Each build begins with a copy of the
+configured folder, and none is given a number of jobs. A round of all projects takes twelve minutes on two cores, the
+first builds four. Sources are fetched as for `bench.trust`. The exit status is 1 if a target is missed.
 """
 
 from __future__ import annotations

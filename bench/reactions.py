@@ -1,6 +1,6 @@
-"""How soon stoker reacts to events rather than to a person: a job's death, memory that sinks, a viewer that comes.
+"""Measures how soon stoker reacts to events rather than to a user: a job's end, falling memory, a new viewer.
 
-Each gives milliseconds, once for each time. Knows nothing of how they are told.
+Each function returns milliseconds, one value per repetition. Does not know how they are reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What other machines' slots are worth under stoker, and what watching a hundred hosts costs. See bench/README.md.
+"""Measures what remote slots gain under stoker, and what watching a hundred hosts costs. See bench/README.md.
 
     python -m bench.remote [--pairs 5] [--units 48] [--seconds 2] [--clients 100] [--looks 20] [--json FILE] [--write]
 

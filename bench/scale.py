@@ -1,10 +1,10 @@
-"""Whether a job costs the same among a hundred thousand as among a thousand. See bench/README.md.
+"""Tests whether a job costs the same among a hundred thousand as among a thousand. See bench/README.md.
 
     python -m bench.scale [--rounds 3] [--part engine ...] [--quick] [--json FILE] [--write]
 
-Each part works in a process of its own, so that its memory can be told; sizes take turns within a round, and a ratio is
+Each part works in its own process, so that its memory can be measured; sizes take turns within a round, and a ratio is
 taken within it. `engine` is a real ninja under a real `stoker run`, whose jobs do next to nothing; the other parts get
-what a build of that size would give them. Exits with 1 where a part's cost for each job grows.
+the input of a build of that size. Exits with 1 if a part's cost per job grows.
 """
 
 from __future__ import annotations

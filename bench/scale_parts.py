@@ -1,4 +1,4 @@
-"""One part of stoker with so many jobs, in a process of its own: seconds, memory and what else it tells, as JSON.
+"""Runs one part of stoker with so many jobs in its own process: prints seconds, memory and other figures as JSON.
 
     python -m bench.scale_parts journal 10000 FOLDER
 

@@ -1,6 +1,6 @@
-"""The records of a made-up build, as an engine would write them: 30 jobs at once, a sample a second.
+"""Generates the records of a synthetic build, as an engine would write them: 30 jobs at once, one sample per second.
 
-In constant memory, so that what takes them in can be measured. Knows nothing of journals.
+Uses constant memory, so that the consumer can be measured. Knows nothing of journals.
 """
 
 from __future__ import annotations

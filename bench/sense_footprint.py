@@ -1,8 +1,8 @@
-"""The engine's share for looking at a build of 30 jobs with 4 processes each, once a second. See bench/README.md.
+"""Measures the engine's cost of scanning a build of 30 jobs with 4 processes each, once a second. See bench/README.md.
 
     python -m bench.sense_footprint [--rounds 3] [--quick] [--json FILE] [--write]
 
-The promise to check: an engine takes at most 1 % of one core and 45 MiB. This is the sensing part of it.
+Target: an engine takes at most 1 % of one core and 45 MiB. This is the sensing part of it.
 """
 
 from __future__ import annotations

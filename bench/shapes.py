@@ -1,9 +1,9 @@
-"""Builds that die under a plain `ninja -j8`, of tools that take memory in every way there is. See bench/README.md.
+"""Runs builds that die under plain `ninja -j8`: their tools take memory in every possible way. See bench/README.md.
 
     python -m bench.shapes [--builds 40] [--climbers 20] [--first 0] [--ninja PATH] [--json FILE] [--write]
 
-Each build runs in a control group of its own: plain, then below stoker, first time. A build ends as it must when its
-status is that of `ninja -j1`. Exits with 1 if one ends otherwise, or was killed more often than plain.
+Each build runs in its own control group: plain, then under stoker, first time. A build ends correctly if its status is
+that of `ninja -j1`. Exits with 1 if one ends differently, or was killed more often than plain.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The squeeze on paper: stoker and its rivals with 32 to 128 GiB and 16 to 128 cores. See bench/README.md.
+"""Simulates builds short of memory: stoker and its rivals, 32 to 128 GiB, 16 to 128 cores. See bench/README.md.
 
     python -m bench.simulate [--builds pytorch ...] [--ram 32 ...] [--cores 16 ...] [--runs FILE] [--write]
 
-Nothing is timed, so any machine gives the same, however busy. `--runs FILE` keeps each run as it ends, and one that is
-in there is not made again: so it can be cut short and go on later. Kernels are drawn from measured memory curves.
+Nothing is timed, so every machine gives the same result, however busy. `--runs FILE` keeps each finished run and does
+not repeat it, so that the bench can be interrupted and continued. Kernels are drawn from measured memory curves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables, plots and targets of the builds on paper. Knows only their figures."""
+"""Makes tables, plots and targets of the simulated builds. Knows only their figures."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Builds that memory decides: stoker beside every fixed -j, ninja -l and kill-and-restart. See bench/README.md.
+"""Measures builds short of memory: stoker, every fixed -j, ninja -l and kill-and-restart. See bench/README.md.
 
     python -m bench.squeeze [--shape mixed ...] [--rounds 3] [--levels 6] [--json FILE] [--write]
 
-Real g++ (and, with `--shape kernels`, nvcc) in a control group whose limit kills the wide levels. Each round runs
+Real g++ (and, with `--shape kernels`, nvcc) in a control group whose limit kills builds at high levels. Each round runs
 every way once, in another order, on a clean folder; a way that dies in any round has not survived. Ratios are taken
-within a round, so that a machine that is busy for a while is so for both sides.
+within a round, so that a temporarily busy machine affects both sides.
 """
 
 from __future__ import annotations

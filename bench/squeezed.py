@@ -1,6 +1,6 @@
-"""One build in a memory group, measured: how long, how it ended, what the kernel killed, what it held.
+"""Measures one build in a memory group: its duration and result, the kernel's kills, the memory it held.
 
-Knows nothing of what is compared with what.
+Does not know what is compared with what.
 """
 
 from __future__ import annotations

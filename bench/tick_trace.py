@@ -1,4 +1,4 @@
-"""Which files and functions one steady tick of the engine enters, beside a real ninja whose jobs only sleep.
+"""Shows which files and functions one steady tick of the engine enters, with a real ninja whose jobs only sleep.
 
     python -m bench.tick_trace [--jobs 12] [--ticks 8] [--names]
 

@@ -1,12 +1,12 @@
-"""What stoker says beside what is so, second by second, on projects that nobody here wrote. See bench/README.md.
+"""Compares what stoker shows with reality, second by second, on third-party projects. See bench/README.md.
 
     python -m bench trust
     python -m bench.trust [--projects FILE] [--only NAME ...] [--sources FOLDER] [--jobs 2] [--json FILE] [--write]
 
 Each project's sources are fetched by `apt-get source` (with source packages among the system's repositories) or by
-`pip download`, configured, and built under stoker in a memory group of its own. While that runs, this looks every half
-second at stoker's state, at ninja's own `[finished/total]`, at the process table, and at the group's own account of its
-memory, and counts the seconds in which they differ. The exit status is 1 if a total or an end was wrong.
+`pip download`, configured, and built under stoker in its own memory group. Every half second this compares stoker's
+state with ninja's own `[finished/total]`, with the process table, and with the group's own account of its memory, and
+counts the seconds in which they differ. The exit status is 1 if a total or an end was wrong.
 """
 
 from __future__ import annotations

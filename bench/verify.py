@@ -1,4 +1,4 @@
-"""Compare stoker's reading of real wheels with other tools', and measure it; or fuzz it.
+"""Compares stoker's reading of real wheels with that of other tools, and measures it; or fuzzes it.
 
     python -m bench.verify compare torch-2.9.1-....whl xformers-....whl
     python -m bench.verify corpus [--keep FOLDER] [WHEEL...]

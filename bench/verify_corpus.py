@@ -1,8 +1,9 @@
-"""Strangers' wheels before the verdict: what other tools say of them, beside it.
+"""Compares the verdict about third-party wheels with what other tools say about them.
 
-The names come from `verify_corpus.txt`: a run takes the first thirty and puts them last, so that nobody tunes to them.
-pip fetches the wheels, as it is configured here. Witnesses: cuobjdump for device code, `ldd -r` for libraries,
-auditwheel for the tag. A difference is judged where a rule covers it; the others are OPEN, and a person's to judge.
+The names come from `verify_corpus.txt`: a run takes the first thirty and moves them to the end, so that nothing is
+tuned to them. pip fetches the wheels, as configured here. References: cuobjdump for device code, `ldd -r` for
+libraries, auditwheel for the tag. A difference is judged if a rule covers it; the others are OPEN, for a person
+to judge.
 """
 
 from __future__ import annotations

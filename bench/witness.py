@@ -1,9 +1,9 @@
-"""How near stoker comes to the best schedule that a search finds, which knows everything. See bench/README.md.
+"""Compares stoker with the best schedule found by a search that knows everything. See bench/README.md.
 
     python -m bench.witness [--builds vllm ...] [--machines 32x64 ...] [--rounds 20000] [--keep] [--json FILE] [--write]
 
-With `--keep` the best schedules found are put into bench/witnesses.json; one that is no better than the one there does
-not replace it. Each was followed on the simulated machine, within the budget and the cores. Nothing is timed.
+With `--keep` the best schedules found are put into bench/witnesses.json, if they are better than those there. Each was
+replayed on the simulated machine, within the budget and the cores. Nothing is timed.
 """
 
 from __future__ import annotations

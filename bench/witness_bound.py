@@ -1,11 +1,11 @@
-"""How long a build must take at least where memory binds: a bound that knows the curves, by linear programming.
+"""Computes the minimum duration of a build short of memory: a bound that knows the curves, by linear programming.
 
-Knows jobs, cores and bytes. Unaware of policies and of what is compared.
+Knows jobs, cores and bytes. Knows neither policies nor what is compared.
 
-The relaxation: jobs of the kinds that take most memory start in shares, each with its whole curve behind it; all others
-are a fluid of memory and of cores that may flow at any time. Time is cut into slots, starts into parts of these; a
-share counts with the least that it can hold in a slot, wherever in its part it starts. Every schedule is such a plan,
-so where no plan fits, no schedule does.
+The relaxation: jobs of the kinds that take the most memory start in fractions, each followed by its whole curve; all
+others are a fluid of memory and cores that may flow at any time. Time is divided into slots, starts into parts of
+these; a fraction counts with the least that it can hold in a slot, wherever in its part it starts. Every schedule is
+such a plan, so if no plan fits, no schedule does.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The shortest schedule that a search finds of a graph of jobs, where memory is plenty.
+"""Searches the shortest schedule of a graph of jobs with plenty of memory.
 
-Knows jobs and cores. Unaware of memory, of policies and of what is compared.
+Knows jobs and cores. Knows neither memory, nor policies, nor what is compared.
 
-A schedule is made from a rank of each job: whenever a core is free, the ready job of the lowest rank starts. It is
-improved by making it anew from its own end, on the graph turned round, and then again from its beginning. The first
-ranks are the longest chains that begin with each job; later ones are the best so far, a little shaken.
+A schedule follows from a rank of each job: whenever a core is free, the ready job of the lowest rank starts. It is
+improved by rebuilding it backwards from its end, on the reversed graph, and then forwards again. The first ranks are
+the longest chains that begin with each job; later ones are random variations of the best so far.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The shortest schedule that a search finds which knows everything, and the proof that a build can follow it.
+"""Searches the shortest schedule with full knowledge, and proves that a build can follow it.
 
-Knows jobs, cores and bytes. Unaware of policies and of what is compared.
+Knows jobs, cores and bytes. Knows neither policies nor what is compared.
 """
 
 from __future__ import annotations
