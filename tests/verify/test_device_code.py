@@ -145,3 +145,25 @@ def test_a_file_that_is_only_called_ptx_is_told(tmp_path: Path, text: str) -> No
     path.write_text(text)
 
     assert verify(VerifyRequest([str(path)], environment={})).exit_status() == 2
+
+
+@pytest.mark.parametrize(("section", "toolkit"), [(".nvFatBinSegment", (12, 8)), (".rodata.wrapper", None)])
+def test_a_runtime_that_is_linked_in_is_dated_by_the_ptx_that_it_registers(
+    cc: Compile, section: str, toolkit: tuple[int, int] | None
+) -> None:
+    """Its machine code says nothing where it is compressed; a program without a runtime loads PTX by the driver."""
+    text = b".version 8.7\n.target sm_80\n.address_size 64\n.visible .entry k()\n{ret;}\n".ljust(128, b"\0")
+    entry = bytearray(64)
+    struct.pack_into("<HHIQ", entry, 0, 1, 0x101, len(entry), len(text))
+    struct.pack_into("<HHI", entry, 24, 7, 8, 80)
+    container = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(text)) + entry + text
+    bytes_of = ",".join(map(str, container))
+    source = f"""
+        __asm__(".section .nv_fatbin,\\"a\\"\\n.align 8\\nfat: .byte {bytes_of}\\n"
+                ".section {section},\\"aw\\"\\n.long 0x466243b1, 1\\n.quad fat, 0\\n.text");
+    """
+
+    report = read(cc("registering.so", source).read_bytes())
+
+    assert [a.arch for a in report.archs] == ["compute_80"]
+    assert report.toolkit == toolkit

@@ -100,6 +100,58 @@ def test_a_member_of_a_wheel_and_a_gpu_without_a_name_are_told_briefly() -> None
     assert problem.what == "will not run on compute capability 9.0: it holds sm_80"
 
 
+@pytest.mark.parametrize(
+    ("needed", "remedy"),
+    [
+        (("libtorch_cuda.so",), "build with 9.0 in TORCH_CUDA_ARCH_LIST"),
+        ((), "build it for 9.0 too, by nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"),
+    ],
+)
+def test_the_remedy_is_one_that_the_files_build_knows(needed: tuple[str, ...], remedy: str) -> None:
+    _, [problem] = judge_device([binary("sm_80", needed=needed)], device("9.0"))
+
+    assert problem.remedy == remedy
+
+
+def test_what_does_not_load_and_leaves_the_rest_without_use_is_in_every_row() -> None:
+    """One verdict, the same in the headline and in the rows."""
+    lost = replace(binary("sm_90", path="a.so"), loads=False, refusal="libcudart.so.12 is missing")
+    unit = JudgedFiles("p", (lost, binary("sm_90", path="b.so")), fatal=True)
+
+    report, _ = judge_unit(unit, device("9.0"))
+
+    assert (report.verdict, report.why) == ("no", "a.so cannot be loaded here: libcudart.so.12 is missing")
+
+
+def test_of_several_libraries_that_do_not_load_the_largest_is_named() -> None:
+    files = tuple(
+        replace(binary("sm_90", path=p), size=size, loads=False, refusal=f"{p} lacks something")
+        for p, size in (("small.so", 10), ("large.so", 1000))
+    )
+
+    report, _ = judge_unit(JudgedFiles("p", files, fatal=True), device("9.0"))
+
+    assert report.why == "large.so and 1 more cannot be loaded here: large.so lacks something"
+
+
+def test_ptx_that_the_driver_is_too_old_for_is_not_called_missing_code() -> None:
+    file = binary("compute_80", "sm_90", isa=(8, 8))
+
+    report, _ = judge_device([file], device("9.0", cuda=(12, 8)))
+
+    assert report.why.startswith("1 of 2 modules have only PTX that the driver (CUDA 12.8) is too old for and fail")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["w.whl::tensorrt_rtx_libs/libtensorrt_rtx.so.1", "pack/libtensorrt_rtx.so.1.7.1", "s/nvidia/odd/lib/libodd.so.3"],
+)
+def test_nvidias_own_are_known_by_name_and_by_their_folder(path: str) -> None:
+    report, _ = judge_device([binary("sm_80", "sm_80 sm_90", path=path)], device("9.0"))
+
+    assert report.verdict == "native"
+
+
 def test_one_library_of_a_package_that_cannot_run_leaves_the_rest_running() -> None:
     report, [problem] = judge_device([binary("sm_90", path="a.so"), binary("sm_80", path="b.so")], device("9.0"))
 

@@ -147,6 +147,96 @@ class TestAnotherTorch:
         assert grave(report) == []
 
 
+class TestWhatIsImportedAtOnce:
+    """An extension that does not load stops the package whose import needs it, and no other."""
+
+    @pytest.fixture
+    def extensions(self, old_abi: Path, cc: Compile) -> dict[str, bytes]:
+        """One that was built for another torch, and one that loads."""
+        return {"pack/ops/_C.abi3.so": old_abi.read_bytes(), "helper.abi3.so": cc("helper.so").read_bytes()}
+
+    @pytest.mark.usefixtures("torch")
+    @pytest.mark.parametrize(
+        ("init", "ops", "verdict"),
+        [
+            ("from .ops import f\n", "from . import _C\n", "no"),
+            ("from pack import ops\n", "import pack.ops._C as _C\n", "no"),
+            (
+                "import pack.ops\n",
+                "try:\n    from ._C import f\nexcept ImportError as e:\n    raise RuntimeError from e\n",
+                "no",
+            ),
+            ("from .ops import f\n", "try:\n    from . import _C\nexcept ImportError:\n    _C = None\n", "part"),
+            ("try:\n    from . import ops\nexcept Exception:\n    pass\n", "from . import _C\n", "part"),
+            ("", "from . import _C\n", "part"),
+            ("def f():\n    from .ops import _C\n", "", "part"),
+            ("from .ops import f\n", "if x:\n    from . import _C\n", "part"),
+            ("from .ops import (\n", "from . import _C\n", "part"),
+            ("from . import ops\n", "from helper import built\nif built():\n    from . import _C\n", "no"),
+            ("from . import ops\n", "LIBRARIES = ['_C']\nfor name in LIBRARIES:\n    load_library(name)\n", "no"),
+            ("from . import ops\n", "NAMES = ['_C']\ntry:\n    load_library(x)\nexcept Exception:\n    pass\n", "part"),
+        ],
+    )
+    def test_what_importing_the_package_imports_has_to_load(
+        self, wheel: Write, environment: dict[str, str], extensions: dict[str, bytes], init: str, ops: str, verdict: str
+    ) -> None:
+        """torch_harmonics imports attention._C at once; beside it lie helpers that load."""
+        sources = {"pack/__init__.py": init.encode(), "pack/ops/__init__.py": ops.encode()}
+
+        report = judged(wheel({**extensions, **sources}, HERE, requires=["torch"]), environment, "H100")
+
+        assert (report.verdict, report.devices[0].verdict) == (verdict, verdict)
+        assert report.exit_status() == int(verdict == "no")
+
+    @pytest.mark.usefixtures("torch")
+    @pytest.mark.parametrize(
+        ("caught", "verdict"),
+        [("ImportError", "part"), ("ModuleNotFoundError", "no"), ("(OSError, Exception)", "part")],
+    )
+    def test_a_package_whose_only_extension_it_does_without_runs_in_part(
+        self, wheel: Write, environment: dict[str, str], old_abi: Path, caught: str, verdict: str
+    ) -> None:
+        """torchrl warns, and goes on without its replay buffers' extension."""
+        init = (
+            f"def start():\n    try:\n        from pack._C import f\n    except {caught}:\n        f = None\nstart()\n"
+        )
+        members = {"pack/__init__.py": init.encode(), "pack/_C.abi3.so": old_abi.read_bytes()}
+
+        assert judged(wheel(members, HERE, requires=["torch"]), environment).verdict == verdict
+
+    @pytest.mark.usefixtures("torch")
+    def test_so_it_is_with_an_installed_package(
+        self, install: Callable[..., Path], environment: dict[str, str], old_abi: Path
+    ) -> None:
+        place = install("pack", "1.0", old_abi, folder="lib")
+        (place.parents[1] / "__init__.py").write_text("try:\n    from .lib import _C\nexcept ImportError:\n    pass\n")
+        (place.parent / "__init__.py").write_text("")
+        [info] = place.parents[2].glob("pack-*")
+        files = ["pack/__init__.py", "pack/lib/__init__.py", "pack/lib/_C.so"]
+        (info / "RECORD").write_text("".join(f"{f},,\n" for f in files))
+
+        assert judged(place.parents[1], environment).verdict == "part"
+
+    @pytest.mark.parametrize(
+        ("text", "status"),
+        [('NAMES = ("libdep.so.1",)', 0), ('glob("libdep.so.*")', 0), ('"libdepend.so.1"', 1), ("", 1)],
+    )
+    def test_a_library_that_is_loaded_by_its_path_serves_whoever_asks_for_its_soname(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str], text: str, status: int
+    ) -> None:
+        """TensorRT's provider for onnxruntime loads its libtensorrt_rtx.so.1.7.1 first, and not its
+        libcudart.so.12.9.79."""
+        dep = build(tmp_path / "x/libdep.so.1.7", 'extern "C" int dep() { return 1; }', "-Wl,-soname,libdep.so.1")
+        user = build(tmp_path / "built/_C.so", 'extern "C" int dep(); extern "C" int f() { return dep(); }', str(dep))
+        members = {
+            "pack/__init__.py": text.encode(),
+            "pack/_C.so": user.read_bytes(),
+            "pack/libdep.so.1.7": dep.read_bytes(),
+        }
+
+        assert judged(wheel(members, HERE), environment).exit_status() == status
+
+
 class TestVersions:
     """Versions of symbols that the libraries here do not have."""
 
@@ -314,6 +404,120 @@ class TestWhatAPackageBrings:
         """A library that needs these, which are not there."""
         needed = [build(folder / f"x/{name}", "", f"-Wl,-soname,{name}") for name in names]
         return build(folder / "built/_C.so", "", "-Wl,--no-as-needed", *map(str, needed)).read_bytes()
+
+    @pytest.mark.parametrize(
+        ("library", "requires", "said"),
+        [
+            ("libcudnn.so.8", ["graphviz"], "graphviz"),
+            ("libcudart.so.12", ["itk==5.4.*", "nvidia-ml-py", "numpy"], "itk, nvidia-ml-py"),
+            ("libcusolver.so.11", ["cutensor-cu12", "cutensornet-cu12"], "cutensor-cu12, cutensornet-cu12"),
+        ],
+    )
+    def test_nvidias_libraries_are_not_awaited_from_who_cannot_bring_them(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str], library: str, requires: list[str], said: str
+    ) -> None:
+        """After the requirements of mxnet, ITK's CUDA modules and cudensitymat were installed, they still failed."""
+        path = wheel({"pack/_C.so": self.user_of(tmp_path, library)}, HERE, requires=requires)
+
+        report = judged(path, environment)
+
+        assert (report.verdict, report.exit_status()) == ("no", 1)
+        assert grave(report)[0].what.startswith(f"{library} is missing")
+        assert f"{said}: not installed here, and taken to bring none of NVIDIA's libraries" in {
+            p.what for p in report.problems
+        }
+
+    @pytest.mark.parametrize(
+        ("library", "requires"),
+        [
+            ("libcublas.so.12", ["nvidia-cudnn-cu12"]),
+            ("libnvJitLink.so.13", ["cuda-toolkit[cusparse]"]),
+            ("libcudart.so.12", ["jax-cuda12-plugin"]),
+            ("libcudart.so.12", ["xformers"]),
+        ],
+    )
+    def test_they_are_awaited_from_who_requires_them(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str], library: str, requires: list[str]
+    ) -> None:
+        path = wheel({"pack/_C.so": self.user_of(tmp_path, library)}, HERE, requires=requires)
+
+        assert judged(path, environment).exit_status() == 0
+
+    def test_what_an_extra_requires_counts_where_it_is_installed(
+        self, tmp_path: Path, wheel: Write, user: bytes, install: Callable[..., Path], environment: dict[str, str]
+    ) -> None:
+        """onnxruntime-gpu[cuda]: whether somebody asked for the extra is written nowhere."""
+        path = wheel({"pack/_C.so": user}, HERE, requires=['librmm-cu12; extra == "gpu"'])
+        install("librmm-cu12", "1.0", tmp_path / "x/librmm.so")
+
+        assert grave(judged(path, environment)) == []
+
+    def test_an_extra_that_is_installed_is_no_remedy(
+        self, tmp_path: Path, wheel: Write, cc: Compile, install: Callable[..., Path], environment: dict[str, str]
+    ) -> None:
+        data = self.user_of(tmp_path, "libcublas.so.13", "libcurand.so.10")
+        install("nvidia-curand", "1.0", cc("libcurand.so.9"))
+        path = wheel({"pack/_C.so": data}, HERE, requires=['nvidia-curand; extra == "cuda"'])
+
+        [problem] = grave(judged(path, environment))
+
+        assert problem.remedy == (
+            "pip install nvidia-cublas nvidia-curand, and put their folders in the RPATH or in LD_LIBRARY_PATH"
+        )
+
+    def test_an_extra_brings_what_its_packages_require(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        """nvidia-cudnn-cu13, of onnxruntime-gpu[cudnn], requires nvidia-cublas. TensorRT comes in packages too."""
+        data = self.user_of(tmp_path, "libcublas.so.13", "libnvinfer.so.10", "libodd.so.3")
+        path = wheel({"pack/_C.so": data}, HERE, requires=['nvidia-cudnn-cu13; extra == "cudnn"'])
+
+        [problem] = grave(judged(path, environment))
+
+        assert problem.remedy == (
+            "an extra brings libcublas.so.13: pip install 'pack[cudnn]'; for libnvinfer.so.10, libodd.so.3: pip "
+            "install 'tensorrt-cu13==10.*', and put its folder in the RPATH or in LD_LIBRARY_PATH; install libodd.so.3"
+            ", or put the folder in the RPATH or in LD_LIBRARY_PATH"
+        )
+
+    def test_a_runpath_that_leads_to_nvidias_folder_needs_no_other(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        needed = build(tmp_path / "x/libcurand.so.10", "", "-Wl,-soname,libcurand.so.10")
+        rpath = "-Wl,--no-as-needed,-rpath,$ORIGIN/../nvidia/curand/lib"
+        data = build(tmp_path / "built/_C.so", "", rpath, str(needed)).read_bytes()
+
+        [problem] = grave(judged(wheel({"pack/_C.so": data}, HERE), environment))
+
+        assert problem.remedy == "pip install nvidia-curand-cu12 (or the one for your CUDA)"
+
+    @pytest.mark.usefixtures("torch")
+    def test_an_extension_for_another_build_of_torch_is_told_which_one_to_install(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        data = self.user_of(tmp_path, "libtorch_cuda.so", "libc10.so", "libcudart.so.12")
+
+        [problem] = grave(judged(wheel({"pack/_C.so": data}, HERE, requires=["torch"]), environment))
+
+        assert problem.what.startswith("libtorch_cuda.so, libcudart.so.12 are missing; looked in ")
+        assert problem.what.endswith("; the torch here (2.15.0) is for CPUs")
+        assert problem.remedy == "install a torch for CUDA 12"
+
+    def test_the_extra_of_an_installed_package_is_that_of_its_distribution(
+        self, tmp_path: Path, install: Callable[..., Path], environment: dict[str, str]
+    ) -> None:
+        """onnxruntime-gpu is imported as onnxruntime, which is another distribution."""
+        data = self.user_of(tmp_path, "libodd.so.3")
+        (tmp_path / "built/_D.so").write_bytes(data)
+        place = install("pack-gpu", "1.0", tmp_path / "built/_D.so")
+        info = next(place.parents[2].glob("pack_gpu-*"))
+        (info / "METADATA").write_text('Name: pack-gpu\nVersion: 1.0\nRequires-Dist: libodd; extra == "more"\n')
+        place.parents[1].rename(place.parents[2] / "pack")
+        (info / "RECORD").write_text("pack/lib/_D.so,,\n")
+
+        [problem] = grave(judged(place.parents[2] / "pack", environment))
+
+        assert "pip install 'pack-gpu[more]'" in problem.remedy
 
     def test_with_every_requirement_installed_what_none_of_them_has_is_missing(
         self, wheel: Write, user: bytes, cc: Compile, install: Callable[..., Path], environment: dict[str, str]
@@ -528,9 +732,9 @@ class TestTheHost:
         member = cc(name, "int f(void) { return 1; }", "-Wl,-rpath,$ORIGIN:").read_bytes()
 
         [problem] = [
-            p for p in judged(wheel({f"pack/{name}": member}, HERE), environment).problems if "RPATH" in p.what
+            p for p in judged(wheel({f"pack/{name}": member}, HERE), environment).problems if "RUNPATH" in p.what
         ]
-        assert problem.what.startswith("its RPATH has an empty entry: ")
+        assert problem.what.startswith("its RUNPATH has an empty entry: ")
         assert problem.severity == severity
 
 

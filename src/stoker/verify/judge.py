@@ -49,12 +49,13 @@ Windows CUDA 11.0 has cudart64_110.dll, CUDA 12 cudart64_12.dll and nvrtc64_120_
 
 class JudgedFiles(NamedTuple):
     """Files that belong together, on one machine. `refusal` says why nothing of them runs there, whatever its GPU;
-    `partial` that some of them do not load there."""
+    `partial` that some of them do not load there, `fatal` that the rest is then of no use."""
 
     title: str
     files: tuple[ReadFile, ...]
     refusal: str = ""
     partial: bool = False
+    fatal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +214,8 @@ def judge_unit(unit: JudgedFiles, device: Device) -> tuple[DeviceReport, list[Pr
         verdict = "part"
     if driver is not None and verdict != "no":
         verdict, why = "no", driver.what
+    elif unit.fatal and verdict != "no":
+        verdict, why = "no", _unloaded(unit.files)
     return _report(device, verdict, why), problems
 
 
@@ -271,10 +274,8 @@ class _Fates:
         whole: Verdict = "native" if total.native >= total.jit else "ptx-jit"
         parts = [f"{_names([*self.lost.values()])} will not run, and what uses it fails"] if self.lost else []
         if self.partial:
-            parts.append(
-                f"{total.fails} of {total.runs + total.fails} modules have no code for {self.device.arch.sm} and fail "
-                "when they are used"
-            )
+            share = f"{total.fails} of {total.runs + total.fails}"
+            parts.append(f"{share} modules {_why_they_fail(total, self.device)} and fail when they are used")
         parts += [f"machine code for {total.native} of {total.runs + total.fails} modules"] if total.native else []
         if total.jit:
             parts.append(f"{total.jit} compiled from PTX by the driver at the first start, which is slow once")
@@ -291,6 +292,12 @@ class _Fates:
         if total.old_driver and not total.no_code:
             return f"the driver (CUDA {_dotted(self.device.cuda)}) is too old for the PTX: {_names(worst)}"
         return f"no code for {self.device.arch.sm}: {_names(worst)}, with {_held(worst)}"
+
+
+def _why_they_fail(found: ModuleTally, device: Device) -> str:
+    if found.old_driver and not found.no_code:
+        return f"have only PTX that the driver (CUDA {_dotted(device.cuda)}) is too old for"
+    return f"have no code for {device.arch.sm}"
 
 
 def _bounded(problems: list[Problem], device: Device) -> list[Problem]:
@@ -323,7 +330,8 @@ def _neighbours(file: ReadFile, found: ModuleTally, device: Device) -> Problem |
         return None
     archs = sorted({c.arch for m in near for c in m.codes if c.arch.major == device.arch.major})
     family = f"{device.arch.major}.{min(archs[0].minor, device.arch.minor)}f"
-    remedy = f"build with {family} (its family) or {device.arch.number}a in TORCH_CUDA_ARCH_LIST"
+    asked = f"{family} (its family) or {device.arch.number}a"
+    remedy = _built_for(file, asked, asked)
     return Problem(
         "warning", file.path,
         f"{count} of {count + found.runs + found.fails} modules are for {', '.join(a.sm for a in archs)} alone and "
@@ -345,11 +353,19 @@ def _problem(file: ReadFile, found: ModuleTally, device: Device, *, fatal: bool,
             f"its PTX was written by CUDA {_dotted(needed)}, which the driver of {name} (CUDA {_dotted(device.cuda)}) "
             "cannot compile", f"update the driver, or build machine code: add {device.arch.number} to the list",
         )  # fmt: skip
-    remedy = "" if vendors(file.path) else f"build with {device.arch.number} in TORCH_CUDA_ARCH_LIST"
+    remedy = "" if vendors(file.path) else _built_for(file, device.arch.number, device.arch.number)
     if lost:
         return Problem(severity, file.path, f"will not run on {name}: it holds {_held([file])}", remedy)
     share = f"{found.fails} of {found.runs + found.fails}"
     return Problem("warning", file.path, f"{share} modules have no code for {name} and fail when they are used", remedy)
+
+
+def _built_for(file: ReadFile, asked_of_torch: str, asked: str) -> str:
+    """How to build a file anew: torch's extensions take a list of architectures that others know nothing of."""
+    ours = any(n.startswith(("libtorch", "libc10")) for n in file.needed) or "torch" in file.path
+    if ours:
+        return f"build with {asked_of_torch} in TORCH_CUDA_ARCH_LIST"
+    return f"build it for {asked} too, by nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"
 
 
 def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None:
@@ -433,7 +449,8 @@ def _held(files: Iterable[ReadFile]) -> str:
 
 def _unloaded(files: Iterable[ReadFile]) -> str:
     """Which of these do not load on this machine, and the first one's reason."""
-    lost = sorted((f for f in files if not f.loads), key=lambda f: not f.refusal)
+    # The largest stands for all: what a package is about is not in its smallest library.
+    lost = sorted((f for f in files if not f.loads), key=lambda f: (not f.refusal, -f.size))
     return f"{_names(lost)} cannot be loaded here{': ' if lost[0].refusal else ''}{lost[0].refusal}"
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 _NVIDIA = re.compile(
-    r"lib(?:cublas|cudadevrt|cudensitymat|cudnn|cudss|custatevec|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg|nvshmem|nvrtc|nvinfer|cufile|cupti|checkpoint|nvcomp|nvimgcodec|nvperf|nvtiff)"
-    r"[\w-]*\.(?:so(?:\.[\d.]+)?|a)"
+    r"lib(?:cublas|cudadevrt|cudensitymat|cudnn|cudss|custatevec|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvonnxparser|nvfatbin|nvJitLink|nvvm|nvblas|nvpl|nvjpeg|nvshmem|nvrtc|nvinfer|cufile|cupti|checkpoint|nvcomp|nvimgcodec|nvperf|nvtiff)"
+    r"[\w-]*\.(?:so(?:\.[\d.]+)?|a)|libtensorrt_rtx[\w-]*\.so(?:\.[\d.]+)?"
 )
+_NVIDIAS_FOLDER = re.compile(r"(?:^|.*(?:::|/))(?:nvidia/(?:[\w.]+/){1,2}(?:lib|lib64)|tensorrt\w*_libs)/[^/]*")
+"""How NVIDIA's packages lay out what they hold: nvidia/cublas/lib, nvidia/cu13/lib, tensorrt_rtx_libs."""
 _FOLDER_OF_BUILD = re.compile(r"(?:cuda|cu|rocm|hip|vulkan|sycl|metal|cpu|basic|noavx|avx|avx2|avx512)[\d.]*")
 _BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")
 
@@ -30,7 +32,8 @@ def library(path: str) -> str:
 
 def vendors(path: str) -> bool:
     """Whether a file is one of NVIDIA's own libraries, which choose a kernel for the GPU that they find."""
-    return bool(_NVIDIA.fullmatch(path.rsplit("/", 1)[-1].rsplit("::", 1)[-1]))
+    name = path.rsplit("/", 1)[-1].rsplit("::", 1)[-1]
+    return bool(_NVIDIA.fullmatch(name) or _NVIDIAS_FOLDER.fullmatch(path))
 
 
 def only_linked_with(path: str) -> bool:

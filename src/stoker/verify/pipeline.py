@@ -223,7 +223,7 @@ def _on(unit: VerifyUnit, device: Device, host: Host) -> JudgedFiles:
         refusal = unit.refusal
     if elsewhere and machine != host.machine:
         return JudgedFiles(unit.title, tuple(replace(f, loads=True) for f in unit.files), refusal)
-    return JudgedFiles(unit.title, tuple(unit.files), refusal, unit.partial)
+    return JudgedFiles(unit.title, tuple(unit.files), refusal, unit.partial, unit.fatal)
 
 
 def _of_one_system(files: list[ReadFile]) -> list[ReadFile]:

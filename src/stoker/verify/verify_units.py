@@ -4,8 +4,9 @@ whether its binaries load on this machine. Unaware of GPUs."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import Distribution, distributions
 from pathlib import Path, PurePosixPath
 
@@ -20,9 +21,18 @@ from stoker.verify.host import Host, foreign_system
 from stoker.verify.library_builds import only_linked_with, vendors
 from stoker.verify.linking.libraries import CUDA, Linker, SharedLibrary, provider
 from stoker.verify.linking.link_report import LinkFindings, LinkUnit, examine, path_problems
-from stoker.verify.linking.python_facts import NOTHING, Brought, PythonFacts, brought_by, libraries_of, package_of
+from stoker.verify.linking.python_facts import (
+    NOTHING,
+    Brought,
+    PythonFacts,
+    brought_by,
+    libraries_of,
+    package_of,
+    sources_of,
+)
 from stoker.verify.linking.requirements import bringer, plugin_host
 from stoker.verify.wheel.tags import SYSTEM_LIBRARIES
+from stoker.verify.wheel.wheel_file import wheel_sources
 from stoker.verify.wheel.wheel_report import SEPARATOR, read_wheel
 
 _LOADER = re.compile(r"ld-(?:linux|musl)[\w-]*\.so\.\d+|libc\.musl-\w+\.so\.1")
@@ -47,11 +57,15 @@ class VerifyUnit:
     libraries: dict[str, SharedLibrary] = field(default_factory=dict)
     """Linked files by the path in the report."""
     wheel: str = ""
+    place: Path = Path()
+    """Where the wheel is."""
     requires: list[str] = field(default_factory=list)
     requires_python: str = ""
     refusal: str = ""
     partial: bool = False
     """Whether some of it does not load on this machine, and the rest does."""
+    fatal: bool = False
+    """Whether some of it does not load on this machine, and the rest is of no use."""
     condition: str = ""
     """What has to hold for it to load, where that cannot be known here."""
 
@@ -82,6 +96,7 @@ def wheel_unit(path: Path, *, hashes: bool = False) -> VerifyUnit:
         found.problems,
         libraries,
         path.name,
+        path,
         found.requires,
         found.requires_python,
     )
@@ -140,8 +155,10 @@ def _check_loose(
     owner = _owner(here.values(), host)
     requires = list(owner.requires or ()) if owner is not None else []
     brought = _brought(unit.title, here.values(), requires, host)
-    link = _link_unit(unit, here, brought, host, packaged=owner is not None)
-    return examine(replace(link, companions=companions), linker)
+    site = Path(str(owner.locate_file(""))) if owner is not None else None
+    link = _link_unit(unit, here, brought, host, lambda: sources_of(owner) if owner is not None else {}, site)
+    name = owner.metadata["Name"] if owner is not None else unit.title
+    return examine(replace(link, title=name or unit.title, companions=companions), linker)
 
 
 def _owner(libraries: Iterable[SharedLibrary], host: Host) -> Distribution | None:
@@ -171,7 +188,8 @@ def _check_wheel(unit: VerifyUnit, host: Host) -> None:
         old = next(iter(distributions(name=unit.title, path=list(python.folders))), None)
         hidden = frozenset(libraries_of(old).values()) if old is not None else hidden
     linker = Linker(host.environment, overlay={li.path: li for li in placed.values()}, hidden=hidden)
-    found = examine(_link_unit(unit, placed, brought, host, packaged=True), linker)
+    link = _link_unit(unit, placed, brought, host, lambda: wheel_sources(unit.place), site)
+    found = examine(link, linker)
     _add(unit, found)
     unit.problems += _leaning(unit, brought, found)
     if python is not None and not unit.refusal:
@@ -223,20 +241,26 @@ def _leaning(unit: VerifyUnit, brought: Brought, found: LinkFindings) -> list[Pr
 
 
 def _link_unit(
-    unit: VerifyUnit, libraries: Mapping[str, SharedLibrary], brought: Brought, host: Host, *, packaged: bool
+    unit: VerifyUnit,
+    libraries: Mapping[str, SharedLibrary],
+    brought: Brought,
+    host: Host,
+    sources: Callable[[], Mapping[str, str]],
+    site: Path | None,
 ) -> LinkUnit:
     coded = {f.path for f in unit.files if f.has_code and not vendors(f.path)}
     return LinkUnit(
         unit.title, tuple(libraries.values()), {li.path: name for name, li in libraries.items()}, host.program,
-        packaged, brought, frozenset(li.path for name, li in libraries.items() if name in coded),
+        site is not None, brought, frozenset(li.path for name, li in libraries.items() if name in coded),
         unread=frozenset(PurePosixPath(f.path).name for f in unit.files if any(p.unreadable for p in f.problems)),
+        sources=cache(sources), site=site,
     )  # fmt: skip
 
 
 def _add(unit: VerifyUnit, found: LinkFindings | None) -> None:
     if found is not None:
         unit.problems += found.notes
-        unit.partial = found.partial
+        unit.partial, unit.fatal = found.partial, found.fatal
         unit.condition = found.condition
         unit.files = [
             replace(f, problems=(*found.problems.get(f.path, ()), *f.problems), loads=f.path not in found.failing,

@@ -51,7 +51,8 @@ class ModuleGroup:
 class ReadFile(FileReport):
     """A file's report in the making, with the code that it is judged by.
 
-    `toolkit` is the newest CUDA version that wrote machine code in it, as far as it shows.
+    `toolkit` is the newest CUDA version that wrote machine code in it, or PTX beside what its runtime registers, as
+    far as it shows.
     """
 
     groups: tuple[ModuleGroup, ...] = ()

@@ -117,6 +117,10 @@ class Inventory:
         if len(self.count) > _MAX_CHOICES or len(self.modules) > _MAX_CHOICES or len(self.other) > _MAX_CHOICES:
             raise UnreadableError(f"more than {_MAX_CHOICES} kinds of device code: no compiler writes that")
 
+    def toolkit_of_ptx(self) -> tuple[int, int]:
+        """The newest CUDA version whose nvcc wrote PTX in it; (0, 0) without any."""
+        return max(map(toolkit_of_ptx, self.ptx.values()), default=(0, 0))
+
     def archs(self) -> tuple[HeldArch, ...]:
         """By kind, then by architecture."""
         return tuple(self._held(*key) for key in sorted(self.count))

@@ -118,12 +118,20 @@ def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibl
         archs=inventory.archs(),
         modules=modules.total(),
         groups=tuple(ModuleGroup(codes, count) for codes, count in modules.most_common()),
-        toolkit=inventory.toolkit if inventory.toolkit > (0, 0) else None,
+        toolkit=_toolkit(elf, inventory),
         other=dict(inventory.other),
         needed=dynamic.needed if dynamic else needed,
         problems=tuple(problems),
     )
     return Binary(report, elf, dynamic)
+
+
+def _toolkit(elf: Elf | None, inventory: Inventory) -> tuple[int, int] | None:
+    """The CUDA version that a file shows: by its machine code, and where it registers its kernels with a runtime, by
+    the PTX beside them, which the nvcc of that runtime wrote."""
+    registers = elf is not None and elf.type != ET_REL and bool(elf.named(WRAPPERS))
+    found = max(inventory.toolkit, inventory.toolkit_of_ptx() if registers else (0, 0))
+    return found if found > (0, 0) else None
 
 
 def with_calls(binary: Binary, symbols: Symbols) -> Binary:

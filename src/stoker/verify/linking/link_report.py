@@ -18,10 +18,11 @@ from stoker.verify.binary.elf import Dynamic
 from stoker.verify.binary.symbols import NeededSymbol
 from stoker.verify.library_builds import library, vendors
 from stoker.verify.linking.libraries import CUDA, Closure, Linker, MissingLibrary, SharedLibrary, foreign_paths
-from stoker.verify.linking.nvidia_packages import cuda_major, cuda_without_packages, package_with
+from stoker.verify.linking.nvidia_packages import cuda_major, cuda_without_packages, folder_of, nvidias, package_with
 from stoker.verify.linking.python_facts import NOTHING, Brought
-from stoker.verify.linking.requirements import bare, best_extra, bringer, may_bring, plugin_host
+from stoker.verify.linking.requirements import bare, best_extra, bringer, may_bring, plugin_host, unable_to_bring
 from stoker.verify.linking.undefined import lacking_versions, undefined_symbols
+from stoker.verify.python_imports import Need, names_library, needs_of
 
 _EXTENSION = re.compile(r"[^.]+\.(?:cpython-\d[\w-]*|pypy\d[\w-]*|abi3)\.so")
 _MAX_NAMES, _MAX_LIBRARIES, _MAX_FOLDERS = 3, 6, 4
@@ -29,6 +30,13 @@ _MAX_TEXTS = 3
 """Different lists of missing libraries in one unit; beyond, one list names them all."""
 
 _REFUSES = ": the loader refuses it"
+
+_TORCHS = re.compile(r"lib(?:torch|c10)_(cuda|hip|xpu)\w*\.so")
+_TORCH_NAMES = {"cuda": "CUDA", "hip": "ROCm", "xpu": "Intel's GPUs"}
+_TORCH_BUILDS = {
+    "another CUDA": "libtorch_cuda.so", "ROCm": "libtorch_hip.so", "Intel's GPUs": "libtorch_xpu.so",
+}  # fmt: skip
+"""Whom a build of torch is for, by the library that no other one has."""
 
 _MUSL = re.compile(r"libc\.musl-\w+\.so\.1|ld-musl-\w+\.so\.1")
 _PLUGIN_DIGITS = re.compile(r"\d+")
@@ -52,6 +60,10 @@ class LinkUnit:
     with_code: frozenset[Path] = frozenset()
     companions: tuple[SharedLibrary, ...] = ()
     unread: frozenset[str] = frozenset()
+    sources: Callable[[], Mapping[str, str]] = dict
+    """The package's Python sources by path below the folder for packages; read only where something fails."""
+    site: Path | None = None
+    """That folder."""
 
 
 class LinkFindings(NamedTuple):
@@ -62,6 +74,8 @@ class LinkFindings(NamedTuple):
     failing: Mapping[str, str]
     notes: Sequence[Problem]
     partial: bool
+    fatal: bool = False
+    """Whether something fails and what is left is of no use."""
     awaited: Sequence[str] = ()
     """Libraries that requirements may bring which are not installed here, so that nobody can say."""
     condition: str = ""
@@ -88,6 +102,7 @@ class _Examination:
         own = {_real(li.path) for li in (*self.unit.libraries, *self.unit.companions)}
         imported = dict(self.unit.brought.libraries)
         if self.unit.packaged:
+            imported |= self._loaded_by_hand()
             imported |= {li.path.name: li.path for li in self.unit.libraries}
         for member in self.unit.libraries:
             self._examine(member, own, imported)
@@ -102,7 +117,7 @@ class _Examination:
             self.problems.setdefault(name, []).extend(Problem(severity, name, p.what, p.remedy) for p in found)
         why = {self.unit.names[p]: self._why(p) for p in failing}
         partial = bool(missed) and not fatal
-        return LinkFindings(self.problems, why, self._notes(), partial, tuple(self.awaited), self._condition())
+        return LinkFindings(self.problems, why, self._notes(), partial, fatal, tuple(self.awaited), self._condition())
 
     def _examine(self, member: SharedLibrary, own: set[str], imported: Mapping[str, Path]) -> None:
         name = self.unit.names[member.path]
@@ -118,6 +133,16 @@ class _Examination:
         refused += [_symbol_problem(lacking, closure)] if lacking else []
         if refused:
             self.refused[member.path] = refused
+
+    def _loaded_by_hand(self) -> dict[str, Path]:
+        """The package's own libraries by SONAME where their files have other names, and its Python names them: one that
+        was loaded by its path serves whoever asks for its SONAME."""
+        names = {li.path.name for li in self.unit.libraries}
+        needed = {n for li in self.unit.libraries for n in li.dynamic.needed} - names
+        found = [li for li in self.unit.libraries if li.dynamic.soname in needed]
+        sources = [*self.unit.sources().values()] if found else []
+        return {li.dynamic.soname: li.path for li in found
+                if names_library(sources, li.dynamic.soname, li.path.name)}  # fmt: skip
 
     def _others(self, imported: Mapping[str, Path]) -> Iterable[SharedLibrary]:
         """What else may be in the process: the rest of the package, what it requires, and Python with its libraries."""
@@ -169,33 +194,56 @@ class _Examination:
         be = "is" if len(names) == 1 else "are"
         looked = _listed(folders, _MAX_FOLDERS) or "no folder"
         what = f"{_listed(names, _MAX_LIBRARIES)}{needed} {be} missing; looked in {looked}"
-        return [Problem("error", "", what, self._remedy(names))]
+        if unlike := self._another_torch(lost):
+            return [Problem("error", "", f"{what}; {unlike.what}", unlike.remedy)]
+        return [Problem("error", "", what, self._remedy(names, folders))]
 
-    def _remedy(self, names: Sequence[str]) -> str:
+    def _another_torch(self, lost: Sequence[MissingLibrary]) -> Problem | None:
+        """What is said where the installed torch lacks libraries that another build of torch brings."""
+        brought = self.unit.brought
+        theirs = [m.name for m in lost if m.provider == "torch" or _TORCHS.fullmatch(m.name)]
+        if not brought.torch or not theirs:
+            return None
+        kind = next((of for of, name in _TORCH_BUILDS.items() if name in brought.libraries), "CPUs")
+        major = cuda_major(n for li in self.unit.libraries for n in li.dynamic.needed)
+        wanted = next((m[1] for n in theirs if (m := _TORCHS.fullmatch(n)) and m[1] in _TORCH_NAMES), "cuda")
+        build = _TORCH_NAMES[wanted] + (f" {major}" if wanted == "cuda" and major else "")
+        return Problem("error", "", f"the torch here ({brought.torch}) is for {kind}", f"install a torch for {build}")
+
+    def _remedy(self, names: Sequence[str], folders: Sequence[str]) -> str:
         by_extra = {n for n in names if self._extras([n])}
         rest = [n for n in names if n not in by_extra]
         if not by_extra:
-            return self._by_hand(names)
+            return self._by_hand(names, folders)
         extras = f"pip install '{self.unit.title}[{','.join(self._extras(names))}]'"
         if not rest:
             return f"an extra brings {_it(names)}: {extras}"
-        return f"an extra brings {_listed(sorted(by_extra))}: {extras}; for {_listed(rest)}: {self._by_hand(rest)}"
+        by_hand = f"for {_listed(rest)}: {self._by_hand(rest, folders)}"
+        return f"an extra brings {_listed(sorted(by_extra))}: {extras}; {by_hand}"
 
-    def _by_hand(self, names: Sequence[str]) -> str:
+    def _by_hand(self, names: Sequence[str], folders: Sequence[str]) -> str:
         into = "in the RPATH or in LD_LIBRARY_PATH"
-        if not all(CUDA.fullmatch(n) for n in names):
-            return f"install {_it(names)}, or put the folder {into}"
         major = cuda_major(n for li in self.unit.libraries for n in li.dynamic.needed)
         if old := next(filter(None, (cuda_without_packages(n, major) for n in names)), ""):
             return (
                 f"NVIDIA has no packages of CUDA {old}'s libraries: install its toolkit, and put its folder {into}, or "
                 "take a build for a later CUDA"
             )
-        packages = list(dict.fromkeys(package_with(n, major) for n in names))
-        if all(packages):
-            folders = "its folder" if len(packages) == 1 else "their folders"
-            return f"pip install {' '.join(packages)}, and put {folders} {into}"
-        return f"install CUDA's libraries (its toolkit, or NVIDIA's packages), and put their folder {into}"
+        by_package: dict[str, list[str]] = {}
+        for name in names:
+            by_package.setdefault(package_with(name, major) if nvidias(name) else "", []).append(name)
+        others = by_package.pop("", [])
+        texts = []
+        if by_package:
+            texts.append(f"pip install {' '.join(by_package)}")
+            # A package whose RUNPATH leads to NVIDIA's folders finds them there.
+            elsewhere = [p for p in by_package if not (at := folder_of(p)) or not any(f.endswith(at) for f in folders)]
+            if elsewhere:
+                texts[0] += f", and put {'its folder' if len(elsewhere) == 1 else 'their folders'} {into}"
+        if others:
+            named = _listed(others) if by_package else _it(others)
+            texts.append(f"install {named}, or put the folder {into}")
+        return "; ".join(texts)
 
     def _may_bring(self, name: str) -> list[str]:
         # What has an extension module of its own is no plugin, but another build of that package (faiss-gpu).
@@ -222,6 +270,11 @@ class _Examination:
         any_of = "one of " if len(absent) > 1 else ""
         return f"{any_of}{_listed(absent)}, not installed here, brings {_listed([*self.awaited])}"
 
+    def _hopeless(self) -> list[str]:
+        """Requirements that are not here and for whose sake none of NVIDIA's libraries is waited for."""
+        names = [m.name for more in self.lost.values() for m in more if nvidias(m.name)]
+        return unable_to_bring(names, self.unit.brought.absent)
+
     def _awaited_of(self) -> list[str]:
         return [*dict.fromkeys(r for may in self.awaited.values() for r in may)]
 
@@ -239,14 +292,31 @@ class _Examination:
 
     def _fatal(self, failing: set[Path]) -> bool:
         """Whether the whole unit fails: of what is loaded by itself (extension modules, else what no other file of the
-        unit needs), or of what holds its device code, nothing loads."""
+        unit needs), or of what holds its device code, nothing loads, or something that importing it imports."""
         needed = {n for li in self.unit.libraries for n in li.dynamic.needed}
         roots = [li for li in self.unit.libraries if not {li.dynamic.soname, li.path.name} & needed]
-        if all(vendors(li.path.name) for li in roots):
+        if all(vendors(str(li.path)) for li in roots):
             roots = []  # each is of use by itself
         main = [li for li in roots if self._extension(li)] or roots or self.unit.libraries
-        groups = ([li.path for li in main], list(self.unit.with_code))
-        return any(group and failing.issuperset(group) for group in groups)
+        code = self.unit.with_code
+        if code and failing.issuperset(code):
+            return True
+        needs = self._needs(failing)
+        if "required" in needs.values():
+            return True
+        # What is caught when it fails is something that the package does without.
+        caught = all(needs.get(li.path) == "guarded" for li in main)
+        return failing.issuperset(li.path for li in main) and not caught
+
+    def _needs(self, failing: set[Path]) -> dict[Path, Need]:
+        """How the package imports its extension modules that will not load, as far as its sources say."""
+        site = self.unit.site
+        if site is None:
+            return {}
+        names = {".".join((*p.relative_to(site).parts[:-1], p.name.partition(".")[0])): p
+                 for p in (li.path for li in self.unit.libraries) if p.is_relative_to(site)}  # fmt: skip
+        lost = {name for name, path in names.items() if path in failing}
+        return {names[name]: need for name, need in needs_of(self.unit.sources(), names, lost).items()}
 
     def _extension(self, member: SharedLibrary) -> bool:
         if _EXTENSION.fullmatch(member.path.name):
@@ -264,6 +334,10 @@ class _Examination:
             elif who not in ("Python", "the NVIDIA driver", "ROCm"):
                 text += ", which is required; none that fits is installed here"
             notes.append(Problem("info", self.unit.title, text))
+        if hopeless := self._hopeless():
+            who = _listed(hopeless, _MAX_LIBRARIES)
+            what = f"{who}: not installed here, and taken to bring none of NVIDIA's libraries"
+            notes.append(Problem("info", self.unit.title, what))
         if self.awaited:
             what = (
                 f"{_listed([*self.awaited], _MAX_LIBRARIES)}: may come with requirements that are not installed here: "
@@ -286,10 +360,11 @@ def path_problems(name: str, dynamic: Dynamic, *, packaged: bool = False) -> lis
     remedy = "set $ORIGIN-relative paths: patchelf --set-rpath"
     entries = foreign_paths(dynamic, packaged=packaged)
     gone = [repr(e) for e in entries if e]
+    path = "RUNPATH" if dynamic.runpath else "RPATH"
     where = "a folder of the machine that built it" if packaged else "not there on this machine"
-    texts = [f"its RPATH holds {', '.join(gone)}: {where}"] if gone else []
+    texts = [f"its {path} holds {', '.join(gone)}: {where}"] if gone else []
     if "" in entries:
-        texts.append("its RPATH has an empty entry: libraries are loaded from whatever folder it is started in")
+        texts.append(f"its {path} has an empty entry: libraries are loaded from whatever folder it is started in")
     if vendors(name):
         return [Problem("info", name, text) for text in texts]  # only NVIDIA can repair it
     return [Problem("warning", name, text, remedy) for text in texts]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from stoker.verify.library_builds import vendors
+from stoker.verify.linking.libraries import CUDA
+
 _LIBRARY = re.compile(r"lib([A-Za-z][\w-]*)\.so(?:\.(\d+)[\d.]*)?")
 _WITHOUT_SUFFIX = 13
 """The first CUDA whose toolkit's packages have no version in their names."""
@@ -25,9 +28,70 @@ _APART = {
     "cudnn": "nvidia-cudnn", "nccl": "nvidia-nccl", "cudss": "nvidia-cudss", "cusparseLt": "nvidia-cusparselt",
     "nvshmem_host": "nvidia-nvshmem", "cutensor": "cutensor", "cutensornet": "cutensornet",
     "custatevec": "custatevec", "cudensitymat": "cudensitymat", "nvcomp": "nvidia-nvcomp",
-    "nvimgcodec": "nvidia-nvimgcodec", "cublasmp": "nvidia-cublasmp",
+    "nvimgcodec": "nvidia-nvimgcodec", "cublasmp": "nvidia-cublasmp", "nvinfer": "tensorrt",
+    "nvinfer_plugin": "tensorrt", "nvonnxparser": "tensorrt", "nvinfer_lean": "tensorrt-lean",
+    "nvinfer_dispatch": "tensorrt-dispatch",
 }  # fmt: skip
 """Not of the toolkit: NAME-cu12, NAME-cu13."""
+
+_REQUIRES = {
+    "cudnn": ("cublas", "cublasLt", "nvrtc"), "cusolver": ("cublas", "cublasLt", "cusparse", "nvJitLink"),
+    "cusparse": ("nvJitLink",), "cufft": ("nvJitLink",), "cudss": ("cublas", "cublasLt"),
+    "cutensornet": ("cutensor",), "cudensitymat": ("cutensor", "cutensornet"),
+    "cublasmp": ("cublas", "cublasLt"), "tensorrt": ("cudart",),
+}  # fmt: skip
+"""What of NVIDIA's other libraries a package of its brings by what it requires, for CUDA 12 and 13."""
+
+_FOR_CUDA = re.compile(r"cu\d{2,3}|cuda|gpu|nvidia|cupy|rapids|torch|tensorflow|jax|paddle|mxnet|cuml|cudf|nemo|dali")
+_FRAMEWORKS = frozenset((
+    "accelerate", "auto-gptq", "bitsandbytes", "deepspeed", "fairseq", "fastai", "flash-attn", "flashinfer-python",
+    "lightning", "lmdeploy", "mamba-ssm", "monai", "openai-whisper", "peft", "sentence-transformers", "sglang",
+    "spconv", "stanza", "tensordict", "thinc", "timm", "torchao", "triton", "trl", "vllm", "xformers",
+))  # fmt: skip
+"""Packages that require torch or CUDA's libraries, and whose name does not say so."""
+
+_BINDINGS = re.compile(
+    r"nvidia-(?:ml-py\d*|pyindex|cutlass-dsl|modelopt|cudnn-frontend)|pynvml"
+    r"|cuda-(?:pathfinder|core|bindings|python|cccl)"
+)
+"""NVIDIA's packages that bring none of its libraries, unless an extra asks for them."""
+
+_NVIDIAS_OWN = re.compile(
+    r"(?:nvidia|cuda|custatevec|cutensor|cutensornet|cudensitymat|cuquantum|tensorrt)-(?!dali|toolkit)"
+)
+
+
+def nvidias(library: str) -> bool:
+    """Whether a library is of the CUDA toolkit, or another of NVIDIA's that come in packages of their own."""
+    return bool(CUDA.fullmatch(library)) or vendors(library)
+
+
+def can_bring(requirement: str, library: str) -> bool:
+    """Whether a requirement that is not installed here could bring this one of NVIDIA's libraries, by its name.
+
+    Nobody else bundles them for others: they come with NVIDIA's packages, of which it is known what they require, or
+    with what is made for CUDA or requires a framework that is. itk, graphviz and nanobind bring none.
+    """
+    name, _, extras = requirement.partition("[")
+    if _BINDINGS.fullmatch(name):
+        return bool(extras)
+    if _NVIDIAS_OWN.match(name):
+        return brings_along(requirement, library)
+    return name in _FRAMEWORKS or bool(_FOR_CUDA.search(name))
+
+
+def brings_along(requirement: str, library: str) -> bool:
+    """Whether one of NVIDIA's packages requires the one with this library: nvidia-cudnn-cu12 requires that with
+    libcublas.so.12, and cuda-toolkit[cusolver] that with libcusparse.so.12."""
+    match = _LIBRARY.fullmatch(library)
+    if match is None:
+        return False
+    suffix = re.search(r"-cu(\d+)$", requirement)
+    if suffix is not None and match[1] in _VERSIONED and match[2] and int(suffix[1]) != int(match[2]):
+        return False
+    name = re.sub(r"-cu\d+$|\[.*", "", requirement.removeprefix("nvidia-"))
+    parts = re.findall(r"[\w-]+", requirement.partition("[")[2]) if name == "cuda-toolkit" else [name]
+    return any(match[1] in _REQUIRES.get(part, ()) for part in parts)
 
 
 def cuda_without_packages(library: str, major: int | None) -> str:
@@ -53,6 +117,16 @@ def cuda_major(needed: Iterable[str]) -> int | None:
     return None
 
 
+def folder_of(package: str) -> str:
+    """Where one of NVIDIA's packages puts its libraries below the folder for packages: nvidia/cublas/lib, and since
+    CUDA 13 nvidia/cu13/lib; "" where that is not known."""
+    name = re.fullmatch(r"nvidia-([a-z-]+?)(-cu\d+)?", package.partition(" ")[0])
+    if name is None:
+        return ""
+    own = name[2] or name[1] not in _TOOLKIT.values()
+    return f"/nvidia/{name[1].replace('-', '_')}/lib" if own else f"/nvidia/cu{_WITHOUT_SUFFIX}/lib"
+
+
 def package_with(library: str, major: int | None) -> str:
     """What pip calls the package with this library for this CUDA, "" where that is not known.
 
@@ -62,6 +136,8 @@ def package_with(library: str, major: int | None) -> str:
     stem = match[1] if match is not None else ""
     suffix = f"-cu{major}" if major is not None else "-cu12 (or the one for your CUDA)"
     stem = "cudnn" if stem.startswith("cudnn_") else stem
+    if _APART.get(stem, "").startswith("tensorrt") and match is not None and match[2]:
+        return f"'{_APART[stem]}-cu{major or 12}=={match[2]}.*'"  # the library's version is TensorRT's
     if stem in _APART:
         return f"{_APART[stem]}{suffix}"
     if stem in _TOOLKIT:

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -19,6 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
+from stoker.verify.python_imports import MAX_SOURCES
 from stoker.verify.python_probe import NoProbeAnswerError, ask
 
 _SECONDS = 30.0
@@ -60,7 +62,9 @@ class Brought(NamedTuple):
     libraries: Mapping[str, Path]
     absent: tuple[str, ...]
     by_extra: Mapping[str, tuple[str, ...]]
-    """Requirements that come with an extra alone, by the extra's name."""
+    """Requirements that come with an extra alone and are not installed here, by the extra's name."""
+    torch: str = ""
+    """The version of the installed torch that they require."""
 
 
 NOTHING = Brought({}, (), {})
@@ -99,11 +103,17 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
     libraries: dict[str, Path] = {}
     absent: dict[str, None] = {}
     by_extra: dict[str, tuple[str, ...]] = {}
+    torch = ""
     queue = [(r, frozenset(extras)) for r in _parsed(requirements)]
-    for requirement, _ in queue:
-        for extra in _extras_of(requirement):
-            if not _applies(requirement, python, frozenset()):
-                by_extra[extra] = (*by_extra.get(extra, ()), _as_pip_takes_it(requirement))
+    for requirement, _ in list(queue):
+        if not (named := _extras_of(requirement)) or _applies(requirement, python, frozenset()):
+            continue
+        # Whether somebody asked for the extra is recorded nowhere; what it brings counts where it is there.
+        if _installed(requirement, python) is not None:
+            queue.append((requirement, frozenset(named)))
+            continue
+        for extra in named:
+            by_extra[extra] = (*by_extra.get(extra, ()), _as_pip_takes_it(requirement))
     seen: set[tuple[str, frozenset[str]]] = set()
     while queue and len(seen) < _MAX_PACKAGES:
         requirement, wanted = queue.pop(0)
@@ -111,20 +121,42 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
         if not _applies(requirement, python, wanted) or key in seen:
             continue
         seen.add(key)
-        package = next(iter(distributions(name=requirement.name, path=list(python.folders))), None)
-        if package is None or not _fits(requirement, package):
+        package = _installed(requirement, python)
+        if package is None:
             # Also one in another version: pip would replace it.
             absent[_as_pip_takes_it(requirement)] = None
             continue
+        torch = package.version if key[0] == "torch" else torch
         libraries |= {n: p for n, p in libraries_of(package).items() if n not in libraries}
         queue += [(r, key[1]) for r in _parsed(package.requires or ())]
-    return Brought(libraries, tuple(absent), by_extra)
+    return Brought(libraries, tuple(absent), by_extra, torch)
+
+
+def _installed(requirement: Requirement, python: PythonFacts) -> Distribution | None:
+    """The installed package that meets a requirement; None without one, or where pip would replace it."""
+    package = next(iter(distributions(name=requirement.name, path=list(python.folders))), None)
+    return package if package is not None and _fits(requirement, package) else None
 
 
 def libraries_of(package: Distribution) -> dict[str, Path]:
     """The shared libraries of an installed package, by file name."""
     files = package.files or ()
     return {f.name: Path(str(f.locate())) for f in files if f.name.endswith(".so") or ".so." in f.name}
+
+
+def sources_of(package: Distribution) -> dict[str, str]:
+    """The Python sources of an installed package, by path below its folder for packages; what is too large or cannot be
+    read is left out."""
+    found: dict[str, str] = {}
+    left = MAX_SOURCES
+    for file in sorted((f for f in package.files or () if f.suffix == ".py"), key=lambda f: len(f.parts)):
+        place = Path(str(file.locate()))
+        with suppress(OSError, ValueError):
+            left -= place.stat().st_size
+            if left < 0:
+                break
+            found[str(file)] = place.read_text(encoding="utf-8", errors="replace")
+    return found
 
 
 def _parsed(texts: Iterable[str]) -> list[Requirement]:

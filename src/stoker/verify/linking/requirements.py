@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from stoker.verify.library_builds import vendors
 from stoker.verify.linking.libraries import CUDA
-from stoker.verify.linking.nvidia_packages import cuda_major
+from stoker.verify.linking.nvidia_packages import brings_along, can_bring, cuda_major, nvidias
 
 _SUFFIX = re.compile(r"-(?:cu\d+|cuda\d*|gpu|cpu|lib|libs)$")
 _LIBRARY = re.compile(r"(?:lib)?([A-Za-z][\w+]*?)(?:-[0-9a-f]{8})?(?:[-_.]?\d[\w.]*)?\.so(?:\.[\w.]+)?")
@@ -26,12 +25,13 @@ def bringer(library: str, requirements: Iterable[str]) -> str:
     match = _LIBRARY.fullmatch(library)
     stem = match[1] if match is not None else library.partition(".")[0].removeprefix("lib")
     names = {stem.lower(), _ALSO.get(stem, stem).lower(), stem.partition("_")[0].lower()}
+    requirements = list(requirements)
     for requirement in requirements:
         for part in re.findall(r"[^\[\],]+", requirement):
             name = _SUFFIX.sub("", part.lower()).removeprefix("nvidia-").removeprefix("lib")
             if names & {name, name.removeprefix("cuda-"), f"nvidia-{name}", f"lib{name}"}:
                 return requirement
-    return ""
+    return next((r for r in requirements if brings_along(r, library)), "")
 
 
 class ServingExtra(NamedTuple):
@@ -68,11 +68,22 @@ _MAJOR = re.compile(r"(?:cu|cuda|ctk)[-_]?(1[1-9])(?:[-_.]?\d)?x?(?![0-9a-z])", 
 def may_bring(library: str, requirements: Iterable[str], host: str) -> list[str]:
     """Those requirements of a package that may bring this library, though not by their name: in what they require in
     turn, or as one of many. A plugin is of use beside its `host`, whether it requires that or not."""
-    ours = bool(CUDA.fullmatch(library)) or vendors(library)
-    found = [r for r in requirements if bare(r) not in _WITHOUT_LIBRARIES and (ours or not _NVIDIAS.match(r))]
+    known = [r for r in requirements if bare(r) not in _WITHOUT_LIBRARIES]
+    if nvidias(library):
+        found = [r for r in known if can_bring(r, library)]
+    else:
+        found = [r for r in known if not _NVIDIAS.match(r)]
     if not found and host and library.removeprefix("lib").lower().startswith(host):
         return [host]
     return found
+
+
+def unable_to_bring(libraries: Iterable[str], requirements: Iterable[str]) -> list[str]:
+    """The requirements that are taken to bring none of these libraries of NVIDIA's, of those of which little is
+    known."""
+    wanted = list(libraries)
+    return [r for r in requirements if wanted and bare(r) not in _WITHOUT_LIBRARIES
+            and not any(can_bring(r, n) for n in wanted)]  # fmt: skip
 
 
 def plugin_host(package: str) -> str:

@@ -30,6 +30,7 @@ from stoker.verify.binary.byte_source import (
     exactly,
 )
 from stoker.verify.binary.deflated_source import DeflatedSource, inflate_all
+from stoker.verify.python_imports import MAX_SOURCES
 
 MAX_MEMBERS = 100_000
 MAX_DIRECTORY = 32 << 20
@@ -145,6 +146,25 @@ class Wheel:
             return {row[0]: _recorded(row) for row in csv.reader(lines) if row}
         except csv.Error as err:
             raise UnreadableError(f"its RECORD is no table ({err})") from err
+
+
+def wheel_sources(path: Path) -> dict[str, str]:
+    """The Python sources in a wheel by member; what is too large or cannot be read is left out."""
+    found: dict[str, str] = {}
+    left = MAX_SOURCES
+    deadline = Deadline()
+    try:
+        with Wheel(path) as wheel:
+            members = (m for m in wheel.members if m.filename.endswith(".py"))
+            for member in sorted(members, key=lambda m: m.filename.count("/")):
+                left -= member.file_size
+                if left < 0:
+                    break
+                data = wheel.open(member, deadline).read(0, member.file_size)
+                found[member.filename] = data.decode("utf-8", "replace")
+    except (UnreadableError, OSError):
+        return found
+    return found
 
 
 def _recorded(row: list[str]) -> Recorded:
