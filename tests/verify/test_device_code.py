@@ -167,3 +167,20 @@ def test_a_runtime_that_is_linked_in_is_dated_by_the_ptx_that_it_registers(
 
     assert [a.arch for a in report.archs] == ["compute_80"]
     assert report.toolkit == toolkit
+
+
+@pytest.mark.parametrize("many", [1, 300])
+def test_ptx_that_lies_as_text_in_a_library_is_code(cc: Compile, wheel: Callable[..., Path], many: int) -> None:
+    """Mojo hands it to the driver. A compiler's own words, and functions to link with, are none."""
+    lines = [".version 8.7", ".target sm_120a", ".address_size 64", ".visible .entry k()", "{ret;}"]
+    kernel = "//\\n" + "\\n".join(lines)
+    words = ".version \\0.target sm_\\0.version 8.0\\n.target sm_80\\n.func f()\\n{ret;}"
+    texts = [f'const char text{i}[] = "{kernel} // {i}";' for i in range(many)]
+    library = cc("mojo.so", "\n".join([*texts, f'const char words[] = "{words}";']))
+
+    report = read(library.read_bytes())
+    [inside] = verify(VerifyRequest([str(wheel({"pack/mojo.so": library.read_bytes()}))], environment={})).files
+
+    assert [(a.arch, a.ptx) for a in report.archs] == [("compute_120a", "8.7")]
+    assert report.archs[0].count == many
+    assert inside.archs == report.archs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from stoker.verify.binary.byte_source import ByteSource, Deadline
@@ -17,6 +17,7 @@ from stoker.verify.binary.elf import PT_DYNAMIC, read_header, read_segments
 from stoker.verify.binary.fatbin import CONTAINER_BYTES, WRAPPER_BYTES, read_images, stray_container
 from stoker.verify.binary.magic_search import MagicSearch
 from stoker.verify.binary.other_code import BUNDLE, bundle_targets
+from stoker.verify.binary.ptx import TEXT_BYTES, ptx_text
 
 _SECTION_NAMES = b".shstrtab\0"
 """Is in the table of section names; lld puts that before the symbols for debuggers, which may have 200 MB."""
@@ -26,15 +27,18 @@ _AROUND = 1 << 12
 _TAIL = 1 << 16
 """Bytes before the section headers that are kept: what GNU ld and patchelf put there."""
 
-_SOUGHT = (CONTAINER_BYTES, WRAPPER_BYTES, BUNDLE, _SECTION_NAMES)
+_SOUGHT = (CONTAINER_BYTES, WRAPPER_BYTES, BUNDLE, _SECTION_NAMES, TEXT_BYTES)
 _MAX_HELD = 100_000
 """Pieces of device code that are noted, some 200 bytes each; the largest library of torch 2.15 has 3,000."""
+
+MAX_TEXTS = 10_000
+"""Pieces of PTX as text in one file that are counted."""
 
 _WRAPPER_VERSIONS = (1, 2)
 
 
 class HeldContainer(NamedTuple):
-    """A container's place, and what is in it."""
+    """The place of a container, or of PTX as text, and what is in it."""
 
     start: int
     end: int
@@ -42,7 +46,8 @@ class HeldContainer(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What was seen: containers in order, the versions of their wrappers, and AMD's targets with their counts.
+    """What was seen: containers in order, the versions of their wrappers, AMD's targets with their counts, and PTX as
+    text.
 
     `complete` is false where there were too many containers to be noted.
     """
@@ -51,6 +56,7 @@ class Passed(NamedTuple):
     wrappers: frozenset[int]
     hip_targets: Mapping[str, int]
     complete: bool
+    texts: Sequence[HeldContainer] = ()
 
 
 def pass_through(source: DeflatedSource, deadline: Deadline) -> Passed:
@@ -58,6 +64,7 @@ def pass_through(source: DeflatedSource, deadline: Deadline) -> Passed:
     _keep_what_is_read_later(source)
     search = MagicSearch(source, _SOUGHT, deadline)
     containers: list[HeldContainer] = []
+    texts: list[HeldContainer] = []
     wrappers: set[int] = set()
     targets: Counter[str] = Counter()
     held = at = 0
@@ -67,6 +74,8 @@ def pass_through(source: DeflatedSource, deadline: Deadline) -> Passed:
             targets += bundle_targets(source, found.offset)
         elif magic == _SECTION_NAMES:
             source.keep_last(max(0, found.offset - _AROUND), 2 * _AROUND)
+        elif magic == TEXT_BYTES:
+            texts += _text(source, found.offset) if len(texts) < MAX_TEXTS else []
         elif magic == WRAPPER_BYTES:
             wrappers |= _wrapper_version(source, found.offset)
         elif (container := stray_container(source, found.offset)) is not None:
@@ -74,7 +83,12 @@ def pass_through(source: DeflatedSource, deadline: Deadline) -> Passed:
             at, held = container.end, held + len(images)
             if held <= _MAX_HELD:
                 containers.append(HeldContainer(container.start, container.end, images))
-    return Passed(containers, frozenset(wrappers), targets, complete=held <= _MAX_HELD)
+    return Passed(containers, frozenset(wrappers), targets, held <= _MAX_HELD, texts)
+
+
+def _text(source: ByteSource, at: int) -> list[HeldContainer]:
+    image = ptx_text(source, at)
+    return [HeldContainer(at, at + image.size, (image,))] if image is not None else []
 
 
 def _keep_what_is_read_later(source: DeflatedSource) -> None:

@@ -39,9 +39,10 @@ from stoker.verify.binary.elf import (
 )
 from stoker.verify.binary.fatbin import CONTAINER_BYTES, WRAPPER_BYTES
 from stoker.verify.binary.inventory import Inventory
-from stoker.verify.binary.one_pass import HeldContainer, Passed, pass_through
+from stoker.verify.binary.magic_search import MagicSearch
+from stoker.verify.binary.one_pass import MAX_TEXTS, HeldContainer, Passed, pass_through
 from stoker.verify.binary.other_code import HIDDEN_TARGETS, HIP_SECTION, hip_targets, is_other, read_other
-from stoker.verify.binary.ptx import is_ptx, read_ptx
+from stoker.verify.binary.ptx import TEXT_BYTES, is_ptx, ptx_text, read_ptx
 from stoker.verify.binary.symbols import Symbols
 
 LINKED, RELOCATABLE, WRAPPERS = ".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"
@@ -103,6 +104,7 @@ def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibl
             elf = read_elf(source)
             if passed is None or not _counted(passed, elf, inventory):
                 _read_sections(source, elf, inventory, deadline)
+                _read_texts(source, elf, inventory, deadline)
             inventory.other.update(_hip_targets(source, elf, passed))
             if elf.type != ET_REL:
                 problems += _device_link_problems(path, elf, _wrapper_versions(source, elf, passed))
@@ -156,6 +158,11 @@ def _counted(passed: Passed, elf: Elf, inventory: Inventory) -> bool:
         place = bisect_right(areas, container.start, key=itemgetter(0)) - 1
         if not elf.sections or (place >= 0 and container.end <= areas[place][1]):
             inventory.add(container.images, as_data=bool(elf.sections) and areas[place][2] != LINKED)
+    if not inventory.count:
+        for text in passed.texts:
+            place = bisect_right(areas, text.start, key=itemgetter(0)) - 1
+            if place >= 0 and text.end <= areas[place][1]:
+                inventory.add(text.images)
     return True
 
 
@@ -197,6 +204,21 @@ def _read_sections(source: ByteSource, elf: Elf, inventory: Inventory, deadline:
             stray = section.name not in own
             inventory.add_containers(part, deadline, stray=stray, as_data=stray and bool(elf.sections))
             read = end
+
+
+def _read_texts(source: ByteSource, elf: Elf, inventory: Inventory, deadline: Deadline) -> None:
+    """Count PTX that lies as text among the data of a linked file without other device code, as Mojo's does: the
+    program hands it to the driver."""
+    if inventory.count or elf.type == ET_REL:
+        return
+    for section in _holding_data(elf, ()):
+        part = PartSource(source, section.offset, section.size)
+        search = MagicSearch(part, [TEXT_BYTES], deadline)
+        at = 0
+        while (found := search.next(at)) is not None and inventory.pieces < MAX_TEXTS:
+            image = ptx_text(part, found.offset)
+            inventory.add([image] if image is not None else [])
+            at = found.offset + len(TEXT_BYTES)
 
 
 def _holding_data(elf: Elf, own: tuple[str, ...]) -> list[ElfSection]:
