@@ -129,8 +129,8 @@ def test_steps_notices_decisions_and_failures_are_told_once() -> None:
         "FAILED a.o (exit 1)",
     ]
     assert tell(renderer, news) == []
-    more = replace(news, decisions=(*news.decisions, DecisionEntry(START + 1, "ada", "stop the build", "asked for")))
-    assert tell(renderer, more) == ["ada: stop the build (asked for)"]
+    more = replace(news, decisions=(*news.decisions, DecisionEntry(START + 1, "ada", "stop the build", "by request")))
+    assert tell(renderer, more) == ["ada: stop the build (by request)"]
 
 
 def governed(level: Level = LEVEL, *, later: float = 0.0, decisions: tuple[DecisionEntry, ...] = ()) -> BuildState:
@@ -192,8 +192,10 @@ def test_a_single_hold_is_told_whole() -> None:
 def test_a_person_who_freezes_or_starts_a_job_is_always_told() -> None:
     renderer = PlainRenderer()
     tell(renderer, governed())
-    words = tuple(DecisionEntry(START + i, "ada", f"{verb} o1", "asked for") for i, verb in enumerate(("thaw", "hold")))
-    assert tell(renderer, governed(decisions=words)) == ["ada: thaw o1 (asked for)", "ada: hold o1 (asked for)"]
+    words = tuple(
+        DecisionEntry(START + i, "ada", f"{verb} o1", "by request") for i, verb in enumerate(("thaw", "hold"))
+    )
+    assert tell(renderer, governed(decisions=words)) == ["ada: thaw o1 (by request)", "ada: hold o1 (by request)"]
 
 
 def test_a_step_that_runs_again_is_told_and_its_failures_afresh() -> None:
@@ -262,7 +264,7 @@ def test_a_lost_link_is_told_and_its_return_too() -> None:
 def test_a_link_that_has_not_been_there_yet_is_not_lost() -> None:
     renderer = PlainRenderer()
     told = tell(renderer, BuildState(), 2, "lost", "the engine is starting")
-    assert told == ["no link to the build yet (the engine is starting); it runs all the same"]
+    assert told == ["the build is running; its status follows in a moment (the engine is starting)"]
     assert not any("link" in line for line in tell(renderer, state(1), 3))
     assert "link to the build lost" in tell(renderer, state(1), 4, "lost")[0]
 

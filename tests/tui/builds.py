@@ -195,7 +195,7 @@ def running(count: int = 12, machine: MachineSample = MACHINE) -> Story:
     story.add(
         3650, ev.Decided("governor", "12→11 hold flash_bwd_hdim256", "needs ~9.1 GiB, 6.2 spare above the reserve")
     )
-    story.add(3680, ev.Decided("ann", "level 16", "asked for"))
+    story.add(3680, ev.Decided("ann", "level 16", "by request"))
     story.add(3690, ev.Noticed("warning", "pidfd_open is refused here; polling instead"))
     return story.add(3723, sampled(count, machine))
 

@@ -300,7 +300,7 @@ async def test_help_names_only_what_can_be_done_here() -> None:
     async with browsing(FakeLibrary(), "question_mark", size=(120, 60)) as (app, _pilot):
         text = text_of(app)
         assert "Compare the builds marked A" in text
-        assert "One more job at a time" not in text
+        assert "Raise the level: how many jobs may run at once" not in text
 
 
 async def test_all_is_drawn_in_ascii_and_in_small_terminals() -> None:

@@ -107,4 +107,4 @@ async def test_where_nothing_can_be_repaired_from_here_the_person_is_asked_to(ca
     state = builds.diagnosed(*causes).state
     async with shown(FakeSource(state, "ended"), "f") as (app, _pilot):
         text = " ".join(text_of(app).split())
-        assert "repair the cause yourself, then c continues: the same command, from the step where it ended" in text
+        assert "fix the cause, then press c to resume: the same command, from the step where it ended" in text

@@ -365,7 +365,7 @@ async def test_the_help_of_a_replay_gives_each_key_one_meaning() -> None:
         async with shown(live(link=link), "question_mark", size=(80, 70)) as (app, _pilot):
             page = text_of(app)
             assert ("Replay at half the speed" in page) == (link == "replay")
-            assert ("One job less at a time" in page) == (link == "live")
+            assert ("Lower the level by one job" in page) == (link == "live")
 
 
 async def test_a_live_build_has_no_replay_keys() -> None:
@@ -433,17 +433,17 @@ async def test_the_palette_holds_the_actions_and_themes() -> None:
         ("pause", "Start nothing new; again: unpause"),
         ("unpause", "Start nothing new; again: unpause"),
         ("freeze", "Freeze everything; again: unpause"),
-        ("jobs", "One more job at a time"),
-        ("auto", "As many jobs as cores and memory allow"),
+        ("jobs", "Raise the level: how many jobs may run at once"),
+        ("auto", "Automatic level: as many jobs as cores and memory allow"),
         ("detach", "Leave this screen; the build continues"),
         ("leave", "Leave this screen; the build continues"),
         ("quit", "Leave this screen; the build continues"),
         ("failures", "What failed, and why"),
-        ("verif", "What the binaries are good for, GPU by GPU"),
+        ("verif", "Which GPUs the binaries run on"),
         ("Help", "All keys"),
         ("stop", "Stop the build (asks first)"),
         ("log", "The build's output"),
-        ("binaries", "What the binaries are good for, GPU by GPU"),
+        ("binaries", "Which GPUs the binaries run on"),
         ("wht fld", "What failed, and why"),
     ],
 )

@@ -185,7 +185,7 @@ async def test_a_click_on_a_failure_chooses_it() -> None:
         (lambda: FakeSource(builds.running(3).state), ("space",), "only in a replay"),
         (lambda: FakeSource(builds.running(3).state, read_only=True), ("p",), "this viewer only looks"),
         (lambda: FakeSource(builds.running(3).state, "replay"), ("s",), "this is a replay"),
-        (lambda: FakeSource(builds.running(3).state), ("t", "X"), "X (kill) works on the screen: dashboard"),
+        (lambda: FakeSource(builds.running(3).state), ("t", "X"), "X (kill) works on the dashboard screen only"),
     ],
 )
 async def test_a_key_that_can_do_nothing_says_why(source: object, keys: tuple[str, ...], why: str) -> None:
@@ -221,7 +221,7 @@ async def test_the_end_fills_a_large_screen_and_says_what_to_do_next() -> None:
         assert "compared 14 held, 2 frozen, 0 killed" in text
         assert "from a shell: stoker report b1" in text
         assert "memory over the build" in text
-        assert "asked for" in text  # a decision
+        assert "by request" in text  # a decision
         assert sum(not line for line in text.splitlines()) <= 12
 
 

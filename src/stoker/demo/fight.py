@@ -21,15 +21,15 @@ ENOUGH = 2.0**50
 
 
 def fight_text(paths: BuildPaths, width: int) -> str:
-    """Say how the jobs of a build that has ended fought, and what ninja with `-j width` would have wanted of
-    memory, if that is more than it had."""
+    """Say how the jobs of a build that has ended fought, and what ninja with `-j width` would have needed, if that is
+    more memory than it had."""
     state = final_state(paths)
     killed = sum(lost.count for lost in state.lost.values())
     text = f"{state.restraint.held} held, {state.restraint.frozen} frozen, {killed} killed"
     wanted = _side_by_side(paths.journal, width)
     if state.machine is None or wanted <= state.machine.memory_budget:
         return text
-    return f"{text}; ninja -j{width} would have wanted {format_of(wanted, state.machine.memory_budget)}"
+    return f"{text}; plain ninja -j{width} would have needed {format_of(wanted, state.machine.memory_budget)}"
 
 
 def _side_by_side(journal: Path, width: int) -> float:

@@ -137,7 +137,7 @@ def _request(
     notify = notify_command(old.notify if wish.notify is None else wish.notify)
     request = replace(request, spec=request.spec._replace(notify=notify))
     if not wish.remedy:
-        return request, PersonsDecision(_login_name(), f"resume {paths.id}", "asked for")
+        return request, PersonsDecision(_login_name(), f"resume {paths.id}", "by request")
     diagnosis = state.diagnosis
     if diagnosis is None or diagnosis.cause is None or diagnosis.action is None:
         raise RequestError(

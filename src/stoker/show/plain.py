@@ -260,7 +260,7 @@ class PlainRenderer:
         self._lost = lost
         note = f" ({_name(update.note)})" if update.note else ""
         if lost and not linked:
-            return [_line(now, f"no link to the build yet{note}; it runs all the same", _DIM)]
+            return [_line(now, f"the build is running; its status follows in a moment{note}", _DIM)]
         if lost:
             return [_line(now, f"link to the build lost{note}; the build itself continues; looking for it", _WARN)]
         return [] if update.link == "ended" or not linked else [_line(now, "link to the build is back")]

@@ -300,9 +300,9 @@ class AdmissionRound:
     def _why_held(self, candidate: Candidate, job: Outlook, again: str) -> str:
         if again:
             return f"would have to be stopped at once: {again}"
-        seconds = format_duration(candidate.curve.duration)
+        when = f"within {format_duration(candidate.curve.duration)}" if candidate.curve.duration >= 1 else "at once"
         return (
-            f"needs up to {_need_text(candidate, job)} within {seconds}, "
+            f"needs up to {_need_text(candidate, job)} {when}, "
             f"{format_bytes(self._spare())} spare above the reserve{self._for_ramdisk()}"
         )
 

@@ -114,7 +114,7 @@ class UserCommands:
         if job.life is not Life.RUNNING:
             raise CommandRefused(f"{job.job.label} does not run now")
         job.moved_by = "person"
-        why = ev.Decided(who, f"freeze {job.job.label}", "asked for; it goes on when it is thawed by hand")
+        why = ev.Decided(who, f"freeze {job.job.label}", "by request; it stays frozen until you thaw it")
         return [why, *self._gate.freeze_one(job)]
 
     def _thaw(self, job: ManagedJob, who: str) -> list[ev.Event]:
@@ -125,7 +125,7 @@ class UserCommands:
             raise CommandRefused("everything is frozen; unpause first")
         what = "start" if job.life is Life.ON_DECK else "thaw"
         job.moved_by = "person"
-        return [ev.Decided(who, f"{what} {job.job.label}", "asked for"), *self._gate.thaw_one(job)]
+        return [ev.Decided(who, f"{what} {job.job.label}", "by request"), *self._gate.thaw_one(job)]
 
     def _alone(self, job: ManagedJob, who: str) -> list[ev.Event]:
         """Run a job alone; of two requests for that, the last one counts."""
@@ -134,19 +134,19 @@ class UserCommands:
         freed = self._jobs.let_join(self._wanted_alone())
         others = self._running() - (job.life is Life.RUNNING)
         wait = "1 other waits" if others == 1 else f"{others} others wait" if others else "nothing starts"
-        why = f"asked for; {wait} until it has ended"
+        why = f"by request; {wait} until it has ended"
         return [ev.Decided(who, f"run {job.job.label} alone", why), *freed, self._jobs.set_alone(job, who)]
 
     def _together(self, job: ManagedJob, who: str) -> list[ev.Event]:
         if not job.alone:
             raise CommandRefused(f"{job.job.label} does not run alone")
-        why = ev.Decided(who, f"no longer alone: {job.job.label}", "asked for")
+        why = ev.Decided(who, f"no longer alone: {job.job.label}", "by request")
         return [why, *self._jobs.let_join([job])]
 
     def _kill(self, job: ManagedJob, who: str) -> list[ev.Event]:
         held = job.rss >> 20
         killed = self._gate.kill(job, "person", who=who)
-        return [killed, ev.Decided(who, f"kill {job.job.label}", f"asked for; it held {held} MiB")]
+        return [killed, ev.Decided(who, f"kill {job.job.label}", f"by request; it held {held} MiB")]
 
     def _wanted_alone(self) -> list[ManagedJob]:
         """The jobs that a person wants to run alone."""

@@ -115,7 +115,7 @@ class ControlApp(App[int], inherit_bindings=False):
         elsewhere = next((a for a in known if a.scope in actions.SCOPE_TITLES), None)
         if elsewhere is None:
             return ""
-        works = f" works on the screen: {actions.SCOPE_TITLES[elsewhere.scope]}"
+        works = f" works on the {actions.SCOPE_TITLES[elsewhere.scope]} screen only"
         name = f"{actions.key_names(elsewhere, self.keymap)[0]} ({actions.names(elsewhere)[0]})"
         return name + (works if self.offers(elsewhere) else f": {self.obstacle(elsewhere)}")
 

@@ -17,7 +17,7 @@ BREAKS = ("; ", ", ", ": ")
 LEAST_NAME = 8
 """Cells below which a name with its middle cut out says nothing."""
 
-_WITHIN = re.compile(r"(needs up to [\d.]+ \w+) within [\d:]+(?=,)")
+_WITHIN = re.compile(r"(needs up to [\d.]+ \w+) (?:within [\d:]+|at once)(?=,)")
 """How soon a job would need it: of less weight than what is spare."""
 
 _BRACKET = re.compile(r" \([^()]*\)$")

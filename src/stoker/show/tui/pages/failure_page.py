@@ -166,7 +166,7 @@ def key_lines(diagnosis: Diagnosis, keys: tuple[str, str], width: int) -> list[L
     if go_on and not lines:
         return _key_line(
             go_on,
-            f"repair the cause yourself, then {go_on} continues: the same command, from the step where it ended",
+            f"fix the cause, then press {go_on} to resume: the same command, from the step where it ended",
             width,
         )
     return lines + resume_line(go_on, width)

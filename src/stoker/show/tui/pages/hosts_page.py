@@ -24,7 +24,7 @@ _FIGURES = (("slots", 7), ("done", 6), ("errors", 7), ("fell back", 10))
 
 NO_HOSTS = (
     "No other machine compiles for this build.",
-    "Jobs go elsewhere where a launcher (distcc, icecc, sccache) stands before the compiler and knows hosts.",
+    "Jobs run on other machines if the compiler is called through distcc, icecc or sccache.",
 )
 
 

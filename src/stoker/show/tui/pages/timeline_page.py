@@ -214,7 +214,7 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
     if point is None:
         return []
     when = Part(f"{format_duration(at - state.started)}  {time_of_day(at)}  ", "accent bold")
-    figures = f"build {format_bytes(point.build_rss)}, all {format_bytes(point.memory_used)}, {point.running} run"
+    figures = f"build {format_bytes(point.build_rss)}, all {format_bytes(point.memory_used)}, {point.running} running"
     figures += f", {point.on_deck} on deck" if point.on_deck else ""
     lines = [fit((when, Part(f"{figures}, cpu {point.cpu_percent:.0f} %")), width)]
     every = sorted(_jobs_at(state, at), reverse=True)

@@ -350,7 +350,7 @@ class OutputScreen(PageScreen):
                 hits = iter(portion.hits if forward else reversed(portion.hits))
                 hit = next((hit for hit in hits if pattern is not ERRORS or self._counts_at(hit)), None)
                 if hit is not None:
-                    self.note = ("began anew at the top" if forward else "began anew at the end") if wrapped else ""
+                    self.note = ("wrapped to the top" if forward else "wrapped to the end") if wrapped else ""
                     self.jump(hit)
                     return
                 await self._breathe(f"searching {portion.at * 100 // max(1, size)} %")

@@ -122,7 +122,7 @@ def resume_question(what: str, state: BuildState, width: int) -> list[Line]:
     lines += [(Part(elide_middle(f"in {clean(state.cwd, 300)}{step}", width), "text_dim"),), ()]
     text = "It runs as a build of its own. This screen shows it next, and it continues when you leave."
     lines += [*((Part(piece),) for piece in wrap(text, width, 4)), ()]
-    return lines + _answers((("y", "do it"), ("esc", "leave the build as it ended")), width)
+    return lines + _answers((("y", "resume"), ("esc", "leave the build as it ended")), width)
 
 
 def _answers(rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
