@@ -160,6 +160,9 @@ def test_more_memory_than_there_is_gets_one_line_with_what_counts(stoker: Stoker
     assert re.search(r"warning: --memory 999 TiB is more than .+; [0-9.]+ [MG]iB counts instead$", line)
     said = stoker.run("run", "--plain", "--memory", "100%", "--", "true").stderr.decode()
     assert "--memory" not in said
+    detached = stoker.run("run", "--detach", "--memory", "999T", "--", "true")
+    assert detached.stderr.decode().count("counts instead") == 1
+    assert detached.stdout.count(b"\n") == 1
 
 
 def test_status_names_the_running_jobs_and_why_the_first_one_waits(stoker: Stoker, tmp_path: Path) -> None:

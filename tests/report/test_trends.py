@@ -9,7 +9,7 @@ from pathlib import Path
 from stoker.model.events import Outcome
 from stoker.model.state import BuildState, MemoryUse, Scheduler
 from stoker.report.trends import trend
-from support.program import Stoker
+from support.program import Stoker, until
 
 
 def build(
@@ -66,3 +66,15 @@ def test_a_pipe_gets_this_folders_builds_and_their_heaviest_jobs(stoker: Stoker,
     everything = stoker.run("history", "--all", cwd=tmp_path / "here").stdout.decode()
     assert len(everything.partition("\n\n")[0].splitlines()) == 3
     assert {"mine", "others"} <= {line.split()[-1] for line in everything.splitlines() if line}
+
+
+def test_a_job_that_was_stopped_is_none_of_the_heaviest(stoker: Stoker, tmp_path: Path) -> None:
+    hold = "python3 -c 'import time; held = bytes(50 << 20); time.sleep(600)'"
+    (tmp_path / "build.ninja").write_text(f"rule t\n  command = {hold}\nbuild stopped: t\n")
+    build = stoker.detach("ninja", cwd=tmp_path)
+    until(lambda: any(job["rss"] for job in stoker.status(build)["jobs"]), "a measurement")
+    stoker.run("stop", build)
+    stoker.ended(build)
+    printed = stoker.run("history", cwd=tmp_path).stdout.decode()
+    assert build[-4:] in printed
+    assert "heaviest" not in printed

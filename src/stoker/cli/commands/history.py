@@ -129,9 +129,9 @@ def _print_builds(lines: Sequence[TrendLine], *, as_json: bool, everywhere: bool
 
 
 def _print_jobs(states: Sequence[BuildState], count: int) -> None:
-    """Print the heaviest jobs of some builds, each once, as it was when it was heaviest."""
+    """Print the heaviest jobs that succeeded in some builds, each once, as it was when it was heaviest."""
     heaviest: dict[str, FinishedJob] = {}
-    for job in (job for state in states for job in state.history.heaviest):
+    for job in (job for state in states for job in state.history.heaviest if job.outcome == "ok"):
         known = heaviest.get(job.output)
         if known is None or (job.peak_rss or 0) > (known.peak_rss or 0):
             heaviest[job.output] = job

@@ -13,7 +13,7 @@ from stoker.cli.narration import say, warn
 from stoker.cli.screen import Screen, pick_screen
 from stoker.config.paths import BuildPaths
 from stoker.launch.duplicate import check_alone
-from stoker.launch.from_command import bytes_of, check_command, command_build, default_name
+from stoker.launch.from_command import above_limit, bytes_of, check_command, command_build, default_name
 from stoker.launch.notify import notify_command
 from stoker.launch.request import BuildRequest
 from stoker.launch.start import start_build
@@ -123,6 +123,9 @@ def _start(args: argparse.Namespace, make: Callable[[str], BuildRequest]) -> int
         print("\n".join(dry_run_lines(made(os.getcwd()))))
         return 0
     screen = None if args.detach else pick_screen(args)
+    if args.detach:  # the build's own notice of it would be seen by nobody now
+        for text in above_limit(bytes_of(args.memory)):
+            warn(text)
 
     def checked(folder: str) -> BuildRequest:
         request = made(folder)
