@@ -186,3 +186,17 @@ class TestUnguarded:
         running = [live(n, light(), 1) for n in range(3)]
         assert acts(asked(view(running, level=2, guarded=False)), "freeze") == [2]
         assert asked(view(running, [candidate(9, light())], paused="soft", guarded=False)) == ()
+
+
+class TestReasons:
+    def test_the_freezes_for_a_job_alone_are_reported_and_those_of_a_pause_are_not(self) -> None:
+        running = [replace(live(1, light(), 1), alone=True), live(2, light(), 1)]
+        (freeze,) = asked(view(running))
+        assert (freeze.announced, freeze.why) == (False, f"{running[0].name} runs alone")
+        assert all(d.announced for d in asked(view(running, paused="hard")))
+
+    def test_a_frozen_job_that_runs_alone_goes_on_for_that_reason_though_it_does_not_fit(self) -> None:
+        solo = replace(live(1, kernel(peak=6), 40), alone=True)
+        (thaw,) = asked(view([], [], [solo, *stopped([live(2, kernel(peak=6), 40)])], available=0.6))
+        assert (thaw.action, thaw.jid) == ("thaw", 1)
+        assert thaw.why.startswith("runs alone; ")

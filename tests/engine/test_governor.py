@@ -111,6 +111,10 @@ class World:
         self.events += events
         return events
 
+    def whys(self, what: str) -> list[str]:
+        """The reasons of the decisions to do that."""
+        return [e.why for e in self.events if isinstance(e, ev.Decided) and e.what == what]
+
     def decided(self) -> list[str]:
         return [f"{e.who}: {e.what}" for e in self.events if isinstance(e, ev.Decided)]
 
@@ -276,8 +280,24 @@ def test_a_job_runs_alone_when_a_person_says_so_and_then_the_others_go_on(world:
     births = world.start("a", "b", "c")
     world.hand("job", jid=2, act="alone")
     see(lambda: world.stopped(births) == [True, False, True])
+    assert world.whys("freeze a") == ["b runs alone"], "a freeze of its own, with its reason"
     world.end(births[1])
     see(lambda: world.stopped([births[0], births[2]]) == [False, False])
+
+
+def test_an_end_of_a_pause_counts_only_what_the_pause_froze(world: World) -> None:
+    births = world.start("a", "b", "c")
+    world.hand("job", jid=1, act="freeze")
+    see(lambda: world.stopped(births)[0])
+    running = sum(not stopped for stopped in world.stopped(births))
+    world.hand("pause", now=True)
+    see(lambda: all(world.stopped(births)))
+    world.hand("resume")
+    (why,) = world.whys("unpause")
+    assert f"lets {running} frozen go on" in why
+    world.hand("pause")
+    world.hand("resume")
+    assert "frozen" not in world.whys("unpause")[-1], "a soft pause froze nothing"
 
 
 @pytest.mark.parametrize(("verb", "arguments"), [("job", {"jid": 2, "act": "together"}), ("level", {"jobs": None})])

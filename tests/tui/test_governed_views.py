@@ -250,6 +250,21 @@ def test_the_end_says_how_many_jobs_memory_has_held_back() -> None:
     story = builds.governed()
     story.add(3660, ev.JobsWaiting((14, 15), "memory", "needs ~9.1 GiB"), ev.JobsWaiting((16,), "place", "16 run"))
     story.add(3661, ev.JobsWaiting((14,), "room", "kept for 15"), ev.JobMoved(5, "frozen", by="word"))
+    story.add(3662, *(ev.JobMoved(jid, "running") for jid in (13, 14, 15)))
+    story.add(3663, ev.JobFinished(17, 1, "never_ran.o", "cxx", 0.0, "dropped"))
+    lines = ended_lines(story)
+    assert any(line.startswith("governed 3 jobs waited for memory, 1 frozen") for line in lines), "only those that ran"
+
+
+def test_the_end_tells_freezes_from_the_jobs_that_were_frozen() -> None:
+    story = builds.governed()
+    frozen = [ev.JobMoved(jid, state) for jid in (5, 6, 5) for state in ("running", "frozen")]
+    lines = ended_lines(story.add(3661, *frozen))
+    number = len({5, 6, builds.FROZEN_JID})
+    assert any(f"freezes of {number} jobs" in line for line in lines), lines
+
+
+def ended_lines(story: builds.Story) -> list[str]:
+    """The summary of a build that ends now."""
     state = story.add(3670, ev.BuildEnded("done", 0, "")).state
-    lines = [text(line) for line in end_page.summary(at(state), 80, 24, UNICODE)]
-    assert any(line.startswith("governed 4 jobs waited for memory, 1 frozen") for line in lines)
+    return [text(line) for line in end_page.summary(at(state), 80, 24, UNICODE)]

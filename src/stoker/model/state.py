@@ -150,6 +150,8 @@ class Job:
     course: Course = field(default_factory=Course)
     held: bool = False
     """Whether it has waited for memory before it began."""
+    short: bool = False
+    """Whether it has been frozen for lack of memory."""
     host: str = ""
     """The other machine that compiles it now; empty while this one does."""
 
@@ -288,10 +290,18 @@ class MemoryUse:
 
 @dataclass(frozen=True, slots=True)
 class Restraint:
-    """How many jobs waited for memory before they started, and how often one was frozen for lack of it."""
+    """How many jobs waited for memory and then started; how often one was frozen for lack of it, and how many were."""
 
     held: int = 0
     frozen: int = 0
+    frozen_jobs: int = 0
+
+    @property
+    def freezes(self) -> str:
+        """The freezes in words, as several may be of one job; empty if there were none."""
+        if self.frozen == self.frozen_jobs:
+            return f"{self.frozen} frozen" if self.frozen else ""
+        return f"{self.frozen} freezes of {self.frozen_jobs} {'job' if self.frozen_jobs == 1 else 'jobs'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,8 +159,14 @@ def _first(view: View, turn: Turn, waiting: Sequence[Candidate]) -> tuple[Decisi
     """Thaw the oldest, or start the first in order, although it does not fit: nothing else runs."""
     if turn.frozen:
         job = min(turn.frozen, key=age_order)
-        why = f"nothing else runs; {format_bytes(view.available)} available"
+        why = f"{_nobody_beside(alone=job.alone)}; {format_bytes(view.available)} available"
         return (Decision("thaw", job.jid, why),)
     first = waiting[0]
-    why = f"nothing else runs; needs ~{format_bytes(first.curve.peak)}, {format_bytes(view.available)} available"
+    need, available = format_bytes(first.curve.peak), format_bytes(view.available)
+    why = f"{_nobody_beside(alone=first.alone)}; needs ~{need}, {available} available"
     return (Decision("admit", first.jid, why),)
+
+
+def _nobody_beside(*, alone: bool) -> str:
+    """Say why a job that does not fit may run: it was to be alone, and the others were frozen for it; or it just is."""
+    return "runs alone" if alone else "nothing else runs"

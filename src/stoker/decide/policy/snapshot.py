@@ -130,8 +130,9 @@ class Decision:
 
     admit: start a candidate. hold: a candidate waits for memory (announced once). freeze, thaw: stop a running job,
     continue a frozen one. shed: kill a frozen job, which runs again later. `by_word` marks a freeze that carries out a
-    user's command about all jobs (level, pause, another one alone) and has nothing to do with memory. `early` marks an
-    admission for which there is room only at first: the job will be stopped before the rest matters.
+    user's command about all jobs (level, pause, another one alone) and has nothing to do with memory; `announced`: the
+    report of that command covers this freeze, which needs no report of its own. `early` marks an admission for which
+    there is room only at first: the job will be stopped before the rest matters.
     """
 
     action: Action
@@ -139,3 +140,4 @@ class Decision:
     why: str
     by_word: bool = False
     early: bool = False
+    announced: bool = False

@@ -32,17 +32,17 @@ class Turn:
 def obey(view: View, level: int) -> tuple[Decision, ...]:
     """Freeze at once whatever the user's commands forbid to run, however long the jobs would still take."""
     if view.paused == "hard":
-        return _stop(view.running, f"paused: 0 of {len(view.running)} may run")
+        return _stop(view.running, f"paused: 0 of {len(view.running)} may run", announced=True)
     solo = soloist(view)
     if solo is not None:
         others = [j for j in view.running if j.jid != solo.jid]
-        return _stop(_youngest_first(others), f"{solo.name} runs alone, {len(view.running)} were running")
+        return _stop(_youngest_first(others), f"{solo.name} runs alone", announced=False)
     excess = len(view.running) - level
     if view.level is None or excess <= 0:
         return ()
     # The oldest keeps running; jobs that a user has just thawed are stopped last.
     victims = sorted(_youngest_first(view.running)[:-1], key=lambda j: j.by_person)
-    return _stop(victims[:excess], f"level {level}, {len(view.running)} were running")
+    return _stop(victims[:excess], f"level {level}, {len(view.running)} were running", announced=True)
 
 
 def whose_turn(view: View) -> Turn:
@@ -92,5 +92,5 @@ def _youngest_first(jobs: Iterable[LiveJob]) -> list[LiveJob]:
     return sorted(jobs, key=age_order, reverse=True)
 
 
-def _stop(jobs: Iterable[LiveJob], why: str) -> tuple[Decision, ...]:
-    return tuple(Decision("freeze", j.jid, why, by_word=True) for j in jobs)
+def _stop(jobs: Iterable[LiveJob], why: str, *, announced: bool) -> tuple[Decision, ...]:
+    return tuple(Decision("freeze", j.jid, why, by_word=True, announced=announced) for j in jobs)

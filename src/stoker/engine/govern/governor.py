@@ -223,10 +223,10 @@ class Governor:
 
     def _freeze(self, job: ManagedJob, decision: Decision) -> list[ev.Event]:
         job.moved_by = "word" if decision.by_word else ""
-        if decision.by_word:
-            return [self._gate.moved(job, Life.FROZEN)]
-        self._last_freeze = time.monotonic()
-        return [_decided(job, decision), self._gate.moved(job, Life.FROZEN)]
+        if not decision.by_word:
+            self._last_freeze = time.monotonic()
+        moved = self._gate.moved(job, Life.FROZEN)
+        return [moved] if decision.announced else [_decided(job, decision), moved]
 
     def _thaw(self, job: ManagedJob, decision: Decision) -> list[ev.Event]:
         by_word, returned = job.moved_by == "word", job.moved_by == "fallback"

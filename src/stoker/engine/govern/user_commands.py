@@ -83,8 +83,9 @@ class UserCommands:
         if self._level_control.paused == "no":
             raise CommandRefused("the build is not paused")
         self._level_control.order(replace(self._level_control.orders, paused="no"))
-        frozen, waiting = len(self._jobs.having(Life.FROZEN)), len(self._jobs.on_deck())
-        return [ev.Decided(who, "unpause", f"asked for: lets {frozen} frozen go on, {waiting} on deck may start")]
+        by_pause = sum(job.moved_by == "word" for job in self._jobs.having(Life.FROZEN))
+        freed = f"lets {by_pause} frozen go on, " if by_pause else ""
+        return [ev.Decided(who, "unpause", f"asked for: {freed}{len(self._jobs.on_deck())} on deck may start")]
 
     # -- single jobs -------------------------------------------------------------------------------------------
 

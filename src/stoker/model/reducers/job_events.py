@@ -66,7 +66,11 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         moved = evolve(moved, host="")
     if e.state != job.state:
         if e.state == "frozen" and not e.by:
-            restraint = evolve(restraint, frozen=restraint.frozen + 1)
+            jobs = restraint.frozen_jobs + (not job.short)
+            restraint = evolve(restraint, frozen=restraint.frozen + 1, frozen_jobs=jobs)
+            moved = evolve(moved, short=True)
+        if job.state == "on_deck" and job.held:
+            restraint = evolve(restraint, held=restraint.held + 1)
         stood = job.stood + (max(0.0, time - job.frozen_at) if job.frozen_at is not None else 0.0)
         frozen_at = time if e.state == "frozen" else None
         moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=stood)
@@ -77,12 +81,10 @@ def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, _time: float) -> BuildSt
     waiting = {jid: job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"}
     short = e.cause in SHORT_OF_MEMORY
     held = {jid for jid, job in waiting.items() if short and job.state == "on_deck"}
-    new = sum(not waiting[jid].held for jid in held)
     explained = {
         jid: evolve(job, waits=e.why, waits_for=e.cause, held=job.held or jid in held) for jid, job in waiting.items()
     }
-    restraint = evolve(state.restraint, held=state.restraint.held + new) if new else state.restraint
-    return evolve(state, jobs={**state.jobs, **explained}, restraint=restraint)
+    return evolve(state, jobs={**state.jobs, **explained})
 
 
 def at_least(expected: int | None, held: int) -> int | None:

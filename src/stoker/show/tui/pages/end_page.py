@@ -130,9 +130,9 @@ def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:
 
 def _restraint(state: BuildState) -> str:
     """How the governor kept the build within its memory; empty where it never had to."""
-    held, frozen = state.restraint.held, state.restraint.frozen
+    held, freezes = state.restraint.held, state.restraint.freezes
     waited = f"{held} {'job' if held == 1 else 'jobs'} waited for memory"
-    return ", ".join([*([waited] if held else []), *([f"{frozen} frozen"] if frozen else [])])
+    return ", ".join([*([waited] if held else []), *([freezes] if freezes else [])])
 
 
 def _not_run(left: int) -> str:
