@@ -78,3 +78,11 @@ def test_a_job_that_was_stopped_is_none_of_the_heaviest(stoker: Stoker, tmp_path
     printed = stoker.run("history", cwd=tmp_path).stdout.decode()
     assert build[-4:] in printed
     assert "heaviest" not in printed
+
+
+def test_the_heaviest_jobs_of_a_make_are_listed_too(stoker: Stoker, tmp_path: Path) -> None:
+    hold = "python3 -c 'import time; held = bytes(50 << 20); time.sleep(2.5)'"
+    (tmp_path / "Makefile").write_text(f"all: mine\nmine:\n\t{hold} && touch mine\n")
+    stoker.ended(stoker.detach("make", cwd=tmp_path))
+    heaviest = stoker.run("history", cwd=tmp_path).stdout.decode().splitlines()[-1]
+    assert "time.sleep(2.5)" in heaviest

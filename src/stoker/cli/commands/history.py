@@ -128,10 +128,15 @@ def _print_builds(lines: Sequence[TrendLine], *, as_json: bool, everywhere: bool
         print("\n".join(map(_build_line, lines)))
 
 
+def _succeeded(job: FinishedJob, state: BuildState) -> bool:
+    """Whether a job ran to its end: make does not say of its own jobs, but of a build that succeeded all did."""
+    return job.outcome == "ok" or (job.outcome == "unknown" and state.outcome == "done")
+
+
 def _print_jobs(states: Sequence[BuildState], count: int) -> None:
     """Print the heaviest jobs that succeeded in some builds, each once, as it was when it was heaviest."""
     heaviest: dict[str, FinishedJob] = {}
-    for job in (job for state in states for job in state.history.heaviest if job.outcome == "ok"):
+    for job in (job for state in states for job in state.history.heaviest if _succeeded(job, state)):
         known = heaviest.get(job.output)
         if known is None or (job.peak_rss or 0) > (known.peak_rss or 0):
             heaviest[job.output] = job
