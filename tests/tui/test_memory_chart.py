@@ -57,6 +57,15 @@ def test_the_budget_has_its_line_and_every_line_fits() -> None:
         assert UNICODE.dash * 5 in text_of(lines[0])
 
 
+def test_the_axis_reaches_no_further_back_than_the_build() -> None:
+    """A build of 14 seconds does not say 42 s ago: the axis says where it started."""
+    for seconds in (14, 139):
+        state = story(GIB, *[0] * 7, seconds=seconds).state
+        axis = text_of(memory_chart.memory_chart(at(state), 110, 8, UNICODE)[-1])
+        assert "start" in axis
+        assert " ago" not in axis
+
+
 def test_columns_move_by_whole_steps_only() -> None:
     """Less than a step later nothing on the screen is another: bytes are dear on a slow link."""
     made = story(5 * GIB, *[0] * 7, seconds=300)

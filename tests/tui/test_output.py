@@ -177,6 +177,7 @@ async def test_search_goes_forth_and_back_and_around() -> None:
         await searched(pilot)
         assert "line 157 Needle" in text_of(app)
         assert "wrapped to the end" in text_of(app)
+        assert "n/N next match" in text_of(app)
         await find(pilot, "nowhere")
         assert f"not found in {format_bytes(len(log))} so far" in text_of(app)
 

@@ -6,12 +6,18 @@ from dataclasses import replace
 
 from stoker.model import events as ev
 from stoker.model.diagnosis import Cause
+from stoker.model.units import format_duration
+from stoker.show.tui.pages import timeline_page
+from stoker.show.tui.pages.lines import text_of as text_of_line
+from stoker.show.tui.pages.moment import time_of_day
 from stoker.show.tui.screens.dashboard_screen import TimelineScreen
+from stoker.show.tui.terminal.glyphs import ASCII
 
 from . import builds
 from .apps import settle, shown
 from .builds import FakeSource
 from .pictures import text_of
+from .test_views import at
 
 
 async def test_what_to_do_next_is_whole_at_the_end() -> None:
@@ -52,8 +58,26 @@ async def test_a_failure_whose_second_error_is_cut_says_so_and_shows_it() -> Non
 async def test_a_timeline_without_room_says_how_much_it_needs() -> None:
     async with shown(FakeSource(builds.running(12).state), "t", size=(40, 12)) as (app, _pilot):
         text = " ".join(text_of(app).split())
-        assert "too small for the timeline, which needs 20x13" in text
+        assert "too small for the timeline, which needs 13 rows" in text
         assert "needs a few seconds" not in text
+
+
+async def test_home_and_end_go_to_both_ends_of_the_timeline() -> None:
+    state = builds.governed(5, 8).state
+    points = state.timeline.points
+    async with shown(FakeSource(state), "t", "home", size=(100, 30)) as (app, pilot):
+        assert format_duration(points[0].time - state.started) + "  " in text_of(app)
+        assert time_of_day(points[0].time) in text_of(app)
+        await pilot.press("end")
+        await settle(pilot)
+        assert time_of_day(points[-1].time) in text_of(app)
+
+
+def test_each_sign_of_the_timeline_in_ascii_has_one_meaning() -> None:
+    text = "\n".join(text_of_line(line) for line in timeline_page.timeline(at(builds.governed().state), 120, 40, ASCII))
+    assert "_ all" in text
+    assert "- budget" in text
+    assert ". job started or held" in text
 
 
 async def test_who_runs_alone_is_undone_with_a_key_in_any_width() -> None:
@@ -116,7 +140,7 @@ async def test_help_begins_with_the_keys_of_the_screen_it_was_asked_on() -> None
     async with shown(FakeSource(builds.governed().state), "t", "question_mark") as (app, _pilot):
         lines = [line for line in text_of(app).splitlines() if "│" in line]
         assert "timeline" in lines[0]
-        assert text_of(app).count("What was a moment before") == 1
+        assert text_of(app).count("Move the cursor back in time") == 1
 
 
 async def test_what_a_deck_job_has_not_used_is_not_listed() -> None:

@@ -146,7 +146,7 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("log.right", "output", "right", "Scroll to the right", palette=False, call="shift(20)"),
     KeyAction("log.wrap", "output", "w", "Wrap or cut long lines", "wrap"),
     KeyAction("log.search", "output", "slash", "Search (capitals matter only if you type any)", "search"),
-    KeyAction("log.next", "output", "n", "Next match", palette=False),
+    KeyAction("log.next", "output", "n", "Next match", "next match", palette=False, beside="log.previous"),
     KeyAction("log.previous", "output", "N", "Previous match", palette=False),
     KeyAction("log.next-error", "output", "e", "The next line that looks like an error", "next error"),
     KeyAction("log.errors", "output", "E", "Only the lines that look like errors", "errors"),
@@ -164,6 +164,8 @@ TABLE: tuple[KeyAction, ...] = (
     ),
     KeyAction("moment.far-left", "timeline", "pageup", "Ten columns back", palette=False, call="move_cursor(-10)"),
     KeyAction("moment.far-right", "timeline", "pagedown", "Ten columns forward", palette=False, call="move_cursor(10)"),
+    KeyAction("moment.first", "timeline", "home,g", "Go to the start", palette=False, call="cursor_to(0)"),
+    KeyAction("moment.last", "timeline", "end,G", "Go to the end", palette=False, call="cursor_to(-1)"),
     KeyAction("moment.closer", "timeline", "z", "Zoom in; Esc shows the whole build", "zoom", call="zoom(1)"),
     KeyAction(
         "moment.next",

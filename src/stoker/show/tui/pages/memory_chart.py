@@ -23,12 +23,15 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 PAST_SHARE = 0.6
 """Share of the chart's columns left of now."""
 
-COLUMN_SECONDS = (1, 2, 5)
+COLUMN_SECONDS = (1, 2, 3, 4, 5)
 """What a column may stand for: short while a build is young. Longer ones cost fewer bytes: all columns move by one when
 its time is over."""
 
 MOST_PAST, MOST_FUTURE = int(RECENT_SPACING * MAX_RECENT_POINTS) // 5, OUTLOOK_SECONDS[-1] // 5
 """Columns of the longest step for as much as is remembered and as is foreseen."""
+
+START = "start"
+"""Where on the axis a young build started."""
 
 LEAST_COLUMNS = 20
 LEAST_POINTS = 2
@@ -77,7 +80,7 @@ def memory_chart(m: Moment, width: int, rows: int, g: Glyphs, margin: int = AXIS
     limit, named = budget if budget <= top else None, format_bytes(budget)
     lines = chart(areas, top, rows - 1, g, label, limit=limit, limit_ink="memory_limit", limit_label=named)
     indent = Part(" " * (margin - AXIS_WIDTH))
-    return [*((indent, *line) for line in lines), _axis_line(axis, margin, g, promises=any(expected))]
+    return [*((indent, *line) for line in lines), _axis_line(axis, state.started, margin, g, promises=any(expected))]
 
 
 def _past(axis: TimeAxis, points: tuple[TimelinePoint, ...]) -> tuple[list[float], list[float]]:
@@ -111,9 +114,17 @@ def _to_come(axis: TimeAxis, state: BuildState) -> list[float]:
     return expected
 
 
-def _axis_line(axis: TimeAxis, margin: int, g: Glyphs, *, promises: bool) -> Line:
+def _left_label(axis: TimeAxis, started: float, g: Glyphs) -> str:
+    """How far back the axis begins; of a build that is younger than that, where it started."""
+    start = axis.column(started)
+    if start <= 0:
+        return f"{format_rough(axis.past * axis.step)} ago"
+    return g.rule * start + START if start + cell_len(START) + 3 < axis.past else ""
+
+
+def _axis_line(axis: TimeAxis, started: float, margin: int, g: Glyphs, *, promises: bool) -> Line:
     """What lies how far back and ahead."""
-    left = f"{format_rough(axis.past * axis.step)} ago"
+    left = _left_label(axis, started, g)
     if axis.past == axis.columns:
         text = f"{left}{g.rule * (axis.past - cell_len(left) - 3)}now"
     else:

@@ -66,6 +66,12 @@ def moved_cursor(state: BuildState, view: TimelineView, columns: int, by: int) -
     return replace(view, at=min(points[-1].time, max(points[0].time, at)))
 
 
+def cursor_at_end(state: BuildState, view: TimelineView, which: int) -> TimelineView:
+    """The cursor at the first measurement (`which` 0) or the last one (-1)."""
+    points = state.timeline.points
+    return replace(view, at=points[which].time) if len(points) >= LEAST_POINTS else view
+
+
 def decisions_of(state: BuildState, words: str) -> list[DecisionEntry]:
     """The decisions that have the words looked for, the routine ones among them."""
     return [d for d in state.decisions if matches(words, plain_name(d.what), d.who, d.why)]
@@ -89,8 +95,12 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
     lines = [header.title(m, width, g)]
     points, columns = state.timeline.points, width - AXIS_WIDTH
     if columns < LEAST_COLUMNS or height < LEAST_HEIGHT:
-        least = f"{AXIS_WIDTH + LEAST_COLUMNS}x{LEAST_HEIGHT + 1}"
-        return [*lines, *_said(f"The terminal is too small for the timeline, which needs {least}.", width)]
+        needs = [f"{AXIS_WIDTH + LEAST_COLUMNS} columns"] if columns < LEAST_COLUMNS else []
+        needs += [f"{LEAST_HEIGHT + 1} rows"] if height < LEAST_HEIGHT else []
+        return [
+            *lines,
+            *_said(f"The terminal is too small for the timeline, which needs {' and '.join(needs)}.", width),
+        ]
     if len(points) < LEAST_POINTS:
         return [*lines, *_said("The timeline needs a few seconds of measurements.", width)]
     start, end = span_of(state, view)
@@ -252,7 +262,7 @@ def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
         Part(pad("at most" if state.over else "", AXIS_WIDTH), "text_dim"),
         Part(f"{g.block} build {format_bytes(own)}", "memory_build"),
         GAP,
-        Part(f"{g.edges[1]} all {format_bytes(used)}", "memory"),
+        Part(f"{g.edges[0 if g.ascii else 1]} all {format_bytes(used)}", "memory"),
         GAP,
         Part(f"{g.dash} budget", "memory_limit"),
     ]

@@ -254,6 +254,11 @@ class TimelineScreen(FilteredScreen):
         self.view = timeline_page.moved_cursor(self.moment.state, self.view, self.size.width - AXIS_WIDTH, by)
         self.redraw()
 
+    def action_cursor_to(self, which: int) -> None:
+        """The cursor to the first measurement, or the last."""
+        self.view = timeline_page.cursor_at_end(self.moment.state, self.view, which)
+        self.redraw()
+
     def action_move(self, by: int) -> None:
         """The wheel goes back and forth in time."""
         self.action_move_cursor(by)
