@@ -225,6 +225,33 @@ async def test_the_end_fills_a_large_screen_and_says_what_to_do_next() -> None:
         assert sum(not line for line in text.splitlines()) <= 12
 
 
+@pytest.mark.parametrize("ascii_only", [False, True])
+async def test_home_marks_the_picked_build_and_its_keys_are_in_the_help(ascii_only: bool) -> None:
+    rows = tuple(HomeRow(name, (name, "1:00", "running"), "ok") for name in ("pytorch-1", "llvm-1", "llvm-2"))
+    app = HomeApp(lambda: (("ID", "TIME", "STATE"), rows), THEMES["dark"], ascii_only=ascii_only, no_colour=True)
+
+    def marked() -> list[str]:
+        return [
+            line.split()[1] for line in text_of(app).splitlines() if line.lstrip()[:1] == (">" if ascii_only else "▸")
+        ]
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert marked() == ["pytorch-1"]
+        for key, name in (("end", "llvm-2"), ("g", "pytorch-1"), ("G", "llvm-2"), ("home", "pytorch-1")):
+            await pilot.press(key)
+            await pilot.pause()
+            assert marked() == [name], key
+        await pilot.press("question_mark")
+        await settle(pilot)
+        assert "Filter builds by words" in text_of(app)
+        app.refresh_rows()  # the list is looked at anew behind the box, too
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "Filter builds by words" not in text_of(app)
+        assert marked() == ["pytorch-1"]
+
+
 async def test_home_shows_the_builds_with_some_words_and_esc_shows_all() -> None:
     rows = tuple(HomeRow(name, (name, "1:00", "running"), "ok") for name in ("pytorch-1", "llvm-1", "llvm-2"))
     app = HomeApp(lambda: (("ID", "TIME", "STATE"), rows), THEMES["dark"], ascii_only=False, no_colour=False)

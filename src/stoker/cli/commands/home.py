@@ -24,6 +24,9 @@ INKS: dict[Phase, str] = {"done": "ok", "failed": "error", "stopped": "warn"}
 PADDING = 2
 """Cells that the table puts around each of its cells."""
 
+MARK_CELLS = PADDING + 1
+"""Cells of the column that marks the picked row."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker home`."""
@@ -58,7 +61,7 @@ def _rows() -> tuple[tuple[str, ...], tuple[HomeRow, ...]]:
     builds, heads = builds_with_estimates(), headings(columns)
     cells = [cells_of(build, columns) for build in builds]
     taken = sum(PADDING + max(map(len, column)) for column in zip(heads, *cells, strict=True))
-    width = max(LEAST_COMMAND, columns - taken - PADDING)
+    width = max(LEAST_COMMAND, columns - taken - PADDING - MARK_CELLS)
     rows = (
         HomeRow(build.id, (*row, what_and_where(build, width)), INKS.get(build.phase, "accent"))
         for build, row in zip(builds, cells, strict=True)
