@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -151,6 +152,34 @@ def test_leaving_in_mid_build_leaves_it_running(stoker: Stoker, open_terminal: O
     again.send("q")
     assert again.wait() == 0
     assert stoker.ended(build)["progress"]["finished"] == 7
+
+
+@pytest.mark.parametrize("how", ["left", "killed"])
+def test_whoever_comes_back_is_told_what_happened_meanwhile(
+    stoker: Stoker, open_terminal: Open, tmp_path: Path, how: str
+) -> None:
+    jobs = [(name, f"while [ ! -e {name}.go ]; do sleep 0.05; done; touch {name}") for name in ("first.o", "second.o")]
+    folder = write_ninja(tmp_path / "two", jobs)
+    viewer = open_terminal("run", "--", *ninja(folder))
+    viewer.wait_for(lambda screen: "first.o" in screen and "since you left" not in screen)
+    remembered = stoker.folder(the_build(stoker)) / "last-look.json"
+    if how == "left":
+        viewer.send("q")
+    else:
+        until(remembered.exists)
+        viewer.process.kill()
+    viewer.process.wait()
+    assert remembered.stat().st_mode & 0o777 == 0o600
+
+    (folder / "first.o.go").touch()
+    until(lambda: stoker.status()["progress"]["finished"] == 1)
+    look = json.loads(remembered.read_text())
+    remembered.write_text(json.dumps({**look, "time": look["time"] - 3600}))  # an hour goes by
+    again = open_terminal("attach")
+    again.wait_for(lambda screen: "since you left 1:00:" in screen and "ago: 1 job done" in screen)
+    again.send("t")
+    again.send("t")
+    again.wait_for(lambda screen: "second.o" in screen, gone="since you left")
 
 
 def test_an_ended_build_can_be_looked_at_again_and_has_its_status(stoker: Stoker, open_terminal: Open) -> None:

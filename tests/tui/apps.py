@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from stoker.config.themes import Theme, load_themes, theme_folders
 from stoker.model.update import CommandRefused
 from stoker.show.tui.app import StokerApp, ThemeWatch
-from stoker.show.update_source import GoOn
+from stoker.show.update_source import GoOn, LookMemory
 
 from .builds import FakeSource
 
@@ -41,6 +41,7 @@ def make_app(
     ascii_only: bool = False,
     no_colour: bool = False,
     go_on: GoOn | None = None,
+    looks: LookMemory | None = None,
     closing: Callable[[], str] = str,
 ) -> StokerApp:
     return StokerApp(
@@ -53,6 +54,7 @@ def make_app(
         no_colour=no_colour,
         clock=lambda: 0.0,
         closing=closing,
+        looks=looks,
         go_on=GoingOn() if go_on is None and not source.read_only else go_on,
     )
 

@@ -17,7 +17,7 @@ from stoker.config.paths import settings_path
 from stoker.config.settings import Settings, load_settings
 from stoker.config.themes import NoSuchThemeError, Theme, load_themes, pick_theme, theme_folders, watch_themes
 from stoker.model.text import clean
-from stoker.show.update_source import GoOn, UpdateSource
+from stoker.show.update_source import GoOn, LookMemory, UpdateSource
 
 
 class ScreensFailedError(Exception):
@@ -68,10 +68,12 @@ def _print_faults(faults: Sequence[ConfigError]) -> None:
         print(f"stoker: {clean(str(fault))}", file=sys.stderr)
 
 
-def run_screens(source: UpdateSource, options: TuiOptions, go_on: GoOn | None = None) -> None:
+def run_screens(
+    source: UpdateSource, options: TuiOptions, go_on: GoOn | None = None, looks: LookMemory | None = None
+) -> None:
     """Show a build full-screen until the person leaves, or has it resumed by `go_on` when it has failed.
 
-    Raises what the source raises, and ScreensFailedError.
+    `looks` lets it say what happened while the person was away. Raises what the source raises, and ScreensFailedError.
     """
     from stoker.show.tui.app import ScreensError, run_tui
 
@@ -89,6 +91,7 @@ def run_screens(source: UpdateSource, options: TuiOptions, go_on: GoOn | None = 
             ascii_only=options.ascii_only,
             tick=options.settings.tick,
             go_on=go_on,
+            looks=looks,
             attention=options.settings.attention,
             closing=options.closing,
             mouse=options.settings.mouse == "on",

@@ -24,6 +24,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_duration
 from stoker.model.update import CommandRefused
 from stoker.record.builds import final_state
+from stoker.record.look_file import LookFile
 from stoker.serve.client import BuildSource
 from stoker.show import killed_text
 from stoker.show.closing_text import closing_lines
@@ -89,7 +90,9 @@ def _watch_screens(paths: BuildPaths, source: BuildSource, options: TuiOptions) 
     """Show a build, and then each that a person has it resumed as; the last one."""
     while True:
         resuming = None if source.read_only else ResumeInChild(paths)
-        run_screens(source, options, resuming)
+        # A screen that only shows the build, on a wall for days, does not say when a person last looked.
+        looks = None if source.read_only else LookFile(paths)
+        run_screens(source, options, resuming, looks)
         if resuming is None or resuming.next is None:
             return paths, source
         paths = resuming.next

@@ -163,6 +163,8 @@ class BuildPaths:
     """What the jobs of a build took that keeps apart from the history."""
     jobserver = _BuildFile("jobserver")
     """The FIFO with spare slots for tools inside jobs."""
+    last_look = _BuildFile("last-look.json")
+    """Where the build stood when its person last looked at it full-screen."""
     notify_log = _BuildFile("notify.log")
     """What the person's notify command said."""
     gpu_tries = _BuildFile("gpu-tries")

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from stoker.model.job_tree import ProcessTree
+from stoker.model.look import Look
 from stoker.model.update import Update
 
 
@@ -55,6 +56,18 @@ class UpdateSource(Protocol):
 
         Only the engine can say: they are in no journal.
         """
+        ...
+
+
+class LookMemory(Protocol):
+    """Remembers where a build stood when its person last looked at it, as well as it can: nothing is raised."""
+
+    def recall(self) -> Look | None:
+        """The last look; None on the first one, or where nothing can be remembered."""
+        ...
+
+    def remember(self, look: Look) -> None:
+        """Replace the last look. It may wait for a disk."""
         ...
 
 

@@ -14,13 +14,16 @@ import sys
 import termios
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 
+from textual.events import Event, Key
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from stoker.config.attention_settings import AttentionSettings
 from stoker.config.themes import Theme
 from stoker.model.update import Update
+from stoker.show.absence import REMEMBER_SECONDS, Absence
 from stoker.show.attention import Attention
 from stoker.show.tui.control import ControlApp
 from stoker.show.tui.input import actions
@@ -35,7 +38,7 @@ from stoker.show.tui.screens.page_screen import PageScreen, redraw_seen
 from stoker.show.tui.screens.verification_screen import VerificationScreen
 from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
 from stoker.show.tui.terminal.theming import MESSAGE_CSS
-from stoker.show.update_source import GoOn, UpdateSource
+from stoker.show.update_source import GoOn, LookMemory, UpdateSource
 
 HANG_UP = 129
 """Exit status of a viewer whose terminal went away (128 + SIGHUP)."""
@@ -94,6 +97,7 @@ class StokerApp(ControlApp):
         tick: float = TICK,
         clock: Callable[[], float] = time.monotonic,
         go_on: GoOn | None = None,
+        looks: LookMemory | None = None,
         attention: AttentionSettings = QUIET,
         closing: Callable[[], str] = str,
     ) -> None:
@@ -103,6 +107,7 @@ class StokerApp(ControlApp):
         self.glyphs = ASCII if ascii_only else UNICODE
         self.attention = Attention(os.environ, attention, ascii_only=ascii_only)
         self.animation_level = "none"
+        self._absence = None if looks is None else Absence(looks)
         self._watch_themes = watch_themes
         self._tick_seconds = tick
         self._monotonic = clock
@@ -117,7 +122,10 @@ class StokerApp(ControlApp):
     def moment(self) -> Moment:
         """What to draw now."""
         now = self._clock.now(self.newest, self._monotonic())
-        return Moment(self.newest, now, self.source.read_only, self.queue.pending, self.keymap)
+        moment = Moment(self.newest, now, self.source.read_only, self.queue.pending, self.keymap)
+        if self._absence is None:
+            return moment
+        return replace(moment, absence=self._absence.text(now), left_at=self._absence.left_at)
 
     def get_default_screen(self) -> Screen[None]:
         """The dashboard."""
@@ -147,8 +155,27 @@ class StokerApp(ControlApp):
         async for update in self.source.updates():
             before, self.newest = self.newest, update
             self.queue.settle(update.state)
+            if self._absence is not None and self._absence.arrive(update.state, self.moment.now):
+                self.run_worker(self._keep_looks(self._absence), group="looks")
             if _at_once(before) != _at_once(update) or not before.state.seq:
                 self.tick()
+
+    async def _keep_looks(self, absence: Absence) -> None:
+        """Remember every few seconds where the build stands, for a viewer that is killed; a busy disk delays no key."""
+        while True:
+            await asyncio.to_thread(absence.remember, self.newest.state, self.moment.now)
+            await asyncio.sleep(REMEMBER_SECONDS)
+
+    def remember_look(self) -> None:
+        """Remember where the build stands as the person leaves."""
+        if self._absence is not None:
+            self._absence.remember(self.newest.state, self.moment.now)
+
+    async def on_event(self, event: Event) -> None:
+        """The first key takes away what was said of the time before."""
+        if isinstance(event, Key) and self._absence is not None:
+            self._absence.dismiss()
+        await super().on_event(event)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Without a source there is nothing to show: leave, and let whoever opened the screens say why."""
@@ -264,6 +291,7 @@ def run_tui(
     ascii_only: bool = False,
     tick: float = TICK,
     go_on: GoOn | None = None,
+    looks: LookMemory | None = None,
     attention: AttentionSettings = QUIET,
     mouse: bool = True,
     closing: Callable[[], str] = str,
@@ -284,12 +312,14 @@ def run_tui(
         no_colour=bool(os.environ.get("NO_COLOR")),
         tick=tick,
         go_on=go_on,
+        looks=looks,
         attention=attention,
         closing=closing,
     )
     try:
         result = app.run(mouse=mouse)
     finally:
+        app.remember_look()
         if sys.__stderr__ is not None:  # on which Textual draws
             with contextlib.suppress(OSError):
                 print(app.attention.end(), end="", file=sys.__stderr__, flush=True)

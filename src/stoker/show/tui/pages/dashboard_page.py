@@ -67,7 +67,7 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, view: JobView, tail
     rows = meters.meter_rows(m.state, height)
     lines += [BLANK] * (roomy and not (meters.explained(m.state, rows) and height < 30))
     lines += meters.meters(m, width, g, rows)
-    lines += banner(m, width, height, g)
+    lines += [*banner(m, width, height, g), *_absence(m, width, g)]
     drawn = _chart(m, width, height - len(lines), g) if roomy else []
     lines += drawn or [BLANK] * roomy
     rest = max(0, height - len(lines))
@@ -146,6 +146,13 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         fit((Part(f"{mark} {clauses(text, width - 2, g.ellipsis)}", f"{ink} bold"),), width)
         for mark, text, ink in texts[:MAX_BANNERS]
     ]
+
+
+def _absence(m: Moment, width: int, g: Glyphs) -> list[Line]:
+    """What happened while the person was away, below what must not be missed."""
+    if not m.absence:
+        return []
+    return [fit((Part(f"{g.info} {clauses(m.absence, width - 2, g.ellipsis)}", "accent bold"),), width)]
 
 
 def _failed_text(m: Moment, width: int, g: Glyphs) -> str:

@@ -82,6 +82,21 @@ def _of_all(whys: Sequence[str]) -> str:
     return f"each needs {needs[0][1]}{from_there}{most} {last}"
 
 
+def page_lines(found: Sequence[DecisionEntry | Notice], left_at: float | None, width: int, g: Glyphs) -> list[Line]:
+    """Entries whole, with a rule where the person left between those before and those after."""
+    before = [entry for entry in found if left_at is None or entry.time <= left_at]
+    lines = [line for entry in before for line in entry_lines(entry, width, g)]
+    if left_at is not None and found:
+        lines.append(left_rule(width, g))
+    return [*lines, *(line for entry in found[len(before) :] for line in entry_lines(entry, width, g))]
+
+
+def left_rule(width: int, g: Glyphs) -> Line:
+    """A rule with the words that say what it parts."""
+    words = " you left here "
+    return fit((Part(2 * g.rule, "rule"), Part(words, "accent"), Part(g.rule * width, "rule")), width)
+
+
 def texts(entry: DecisionEntry | Notice) -> tuple[str, ...]:
     """What an entry says, to be looked through."""
     return (entry.text,) if isinstance(entry, Notice) else (entry.who, entry.what, entry.why)

@@ -24,6 +24,10 @@ class Moment:
     read_only: bool = False
     pending: Pending = field(default_factory=Pending)
     keymap: Mapping[str, str] = field(default_factory=dict)
+    absence: str = ""
+    """What happened while the person was away; empty once that is no news."""
+    left_at: float | None = None
+    """When the person left, in the same time as `now`; None if this is the first look."""
 
     def key(self, action: str) -> str:
         """The first key of an action, as a person reads it."""

@@ -27,10 +27,8 @@ class DecisionsScreen(FilteredScreen):
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """The newest entries that fit, or earlier ones after scrolling up."""
         g = self.glyphs
-        lines: list[Line] = []
         found = self.sift(decision_lines.entries(self.moment.state), decision_lines.texts)
-        for entry in found:
-            lines += decision_lines.entry_lines(entry, width, g)
+        lines = decision_lines.page_lines(found, self.moment.left_at, width, g)
         room = max(1, height - 2)
         self._up = max(0, min(self._up, len(lines) - room))
         end = len(lines) - self._up
