@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from stoker.cli.commands.home import with_share
+from stoker.record.builds import BuildSummary
 from support.program import Stoker
 from support.terminal import Terminal
 
@@ -52,3 +54,8 @@ def test_without_colour_where_a_person_wants_none(stoker: Stoker) -> None:
         assert b"\x1b[" not in terminal.raw
     finally:
         terminal.close()
+
+
+def test_home_says_how_much_of_a_live_build_is_done() -> None:
+    build = BuildSummary("b-1", "b", ("ninja",), "/src", "running", 0.0, None, None, live=True, share=0.458)
+    assert with_share(("1", "b", "running", "1:00", "5 min"), build) == ("1", "b", "running 45 %", "1:00", "5 min")

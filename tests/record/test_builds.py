@@ -255,6 +255,14 @@ def test_a_pause_is_told_however_long_ago_it_was(supervisor: subprocess.Popen[by
     assert [(b.id, b.phase) for b in builds_with_estimates()] == [("b-1", "frozen"), ("b-2", "done")]
 
 
+def test_a_live_build_has_the_share_of_its_jobs_that_are_done(supervisor: subprocess.Popen[bytes]) -> None:
+    make = ev.SchedulerStarted(1, "make", 101, "/src", "4.3", 4)
+    planned = ev.SchedulerPlanned(1, None, "percent", percent=45.0)
+    make_build("b-1", events=(ev.StepStarted(1, 1, "b", (), 1), make, planned), supervisor=live(supervisor))
+    make_build("b-2", age=5, events=(DONE,))
+    assert [b.share for b in builds_with_estimates()] == [0.45, None]
+
+
 @pytest.mark.parametrize("word", ["..", "../builds", ".", "/etc", "a/b", "", "\x1b[2J", "b-1/../b-1", "*"])
 def test_no_word_leads_out_of_the_folder(word: str) -> None:
     make_build("b-1", events=(DONE,))

@@ -23,6 +23,7 @@ from stoker.contract.strict_json import load_or_none
 from stoker.contract.supervisor_files import ExitRecord, SupervisorRecord
 from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
+from stoker.model.progress import progress_of
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
 from stoker.model.status import time_left
@@ -73,6 +74,8 @@ class BuildSummary:
     live: bool
     left: float | None = None
     """Seconds, if `builds_with_estimates` knows them."""
+    share: float | None = None
+    """The share of its jobs that are done (0..1), if `builds_with_estimates` knows it."""
     elsewhere: str = ""
     """The machine's name in the PID namespace that it runs in, if that is not ours: usually a container's ID."""
 
@@ -120,7 +123,9 @@ def _by_journal(build: BuildSummary) -> BuildSummary:
     except JournalError:
         return build
     left = time_left(state, time.time())
-    return replace(build, phase=state.phase, left=left[0] if left is not None and not state.over else None)
+    if state.over:
+        return replace(build, phase=state.phase, left=None)
+    return replace(build, phase=state.phase, left=left and left[0], share=progress_of(state).share)
 
 
 def what_and_where(build: BuildSummary, width: int) -> str:

@@ -16,8 +16,8 @@ from stoker.cli.watch import show_build
 from stoker.cli.which_build import find
 from stoker.launch.repair import repair_all
 from stoker.model.state import Phase
-from stoker.record.builds import builds_with_estimates, what_and_where
-from stoker.show.tui.home import HomeApp, HomeRow
+from stoker.record.builds import BuildSummary, builds_with_estimates, what_and_where
+from stoker.show.tui.home import STATE, HomeApp, HomeRow
 
 INKS: dict[Phase, str] = {"done": "ok", "failed": "error", "stopped": "warn"}
 
@@ -55,11 +55,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def with_share(cells: tuple[str, ...], build: BuildSummary) -> tuple[str, ...]:
+    """Say behind a build's state how much of it is done."""
+    if build.share is None:
+        return cells
+    state = f"{cells[STATE]} {int(build.share * 100)} %"
+    return (*cells[:STATE], state, *cells[STATE + 1 :])
+
+
 def _rows() -> tuple[tuple[str, ...], tuple[HomeRow, ...]]:
     """Return headings, and a row for each build; its command takes what the other columns leave of the terminal."""
     columns = shutil.get_terminal_size().columns
     builds, heads = builds_with_estimates(), headings(columns)
-    cells = [cells_of(build, columns) for build in builds]
+    cells = [with_share(cells_of(build, columns), build) for build in builds]
     taken = sum(PADDING + max(map(len, column)) for column in zip(heads, *cells, strict=True))
     width = max(LEAST_COMMAND, columns - taken - PADDING - MARK_CELLS)
     rows = (
