@@ -71,7 +71,7 @@ CASES = [
         "pip",
     ),
     Case(
-        "no-setuptools",
+        "no-pkg-resources",
         isolated("import pkg_resources", ""),
         ALONE + "pip wheel $MORE ./p",
         "build with --no-build-isolation",

@@ -281,7 +281,9 @@ def test_what_only_says_again_that_something_failed_is_left_out() -> None:
     assert found(f"{step}\n") == [("run-step-failed", 1)]
     shutdown, cancelled = "The runner has received a shutdown signal.", "Error: The operation was canceled."
     assert found(f"{shutdown}\n{cancelled}\n") == [("runner-shutdown", 1)]
-    assert found(f"{cancelled}\n") == [("time-limit", 1)]
+    assert found(f"{cancelled}\n") == [("job-cancelled", 1)]
+    limit = "The job running on runner GitHub Actions 2 has exceeded the maximum execution time of 360 minutes."
+    assert found(f"{cancelled}\n{limit}\n") == [("time-limit", 2)]
 
 
 def test_a_library_that_is_not_found_is_not_one_that_is_not_linked() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from stoker.diagnose.log_values import UNKNOWN
+
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"
 
 KINDS: Mapping[str, re.Pattern[str]] = {
@@ -40,8 +42,8 @@ OWN = ("provider", "install", "links")
 EACH = "each"
 """Place of what a rule repeats for every name of one kind."""
 
-PLACE = re.compile(rf"\{{({'|'.join((*KINDS, *OWN, EACH))})\}}")
-"""Where a name stands in a remedy: `{header}`."""
+PLACE = re.compile(rf"\{{({'|'.join((*KINDS, *OWN, *UNKNOWN, EACH))})\}}")
+"""Where a name or a value of the log stands in a remedy: `{header}`."""
 
 
 def names_in(match: re.Match[str]) -> dict[str, str]:
@@ -52,4 +54,4 @@ def names_in(match: re.Match[str]) -> dict[str, str]:
 
 def filled(text: str, names: Mapping[str, str]) -> str:
     """Return a remedy with the names in their places; HEADER stands for a header that is not known."""
-    return PLACE.sub(lambda place: names.get(place[1], place[1].upper()), text)
+    return PLACE.sub(lambda place: names.get(place[1]) or UNKNOWN.get(place[1], place[1].upper()), text)

@@ -17,6 +17,7 @@ from stoker.config.config_error import ConfigError
 from stoker.config.strict_yaml import Section, load
 from stoker.diagnose.installers import TOOLS
 from stoker.diagnose.line_names import EACH, KINDS, OWN, PLACE
+from stoker.diagnose.log_values import UNKNOWN
 from stoker.diagnose.provider import LOOKUPS, MESSAGE
 from stoker.model.diagnosis import ACTION_KINDS
 
@@ -67,10 +68,11 @@ class Pattern:
 class Rule:
     """A known failure: how it is recognised, why it happens, and what to do about it. Equal to itself alone.
 
-    `why` and `remedy` may hold names of the line, `{header}`. `rank` is an index of RANKS. `survivable`: builds go on
-    after it, so any other failure that comes later stands before it. `warning`: it counts in a warning too. `examples`
-    are real lines that it must find; `source` says where they are from. `variable` is NAME=VALUE where the action is to
-    set it, else empty. `general`: the line alone does not decide the cause, so it is shown as the likely place.
+    `why` and `remedy` may hold names of the line, `{header}`, and values of the whole log, `{cuda_version}`
+    (log_values.py). `rank` is an index of RANKS. `survivable`: builds go on after it, so any other failure that comes
+    later stands before it. `warning`: it counts in a warning too. `examples` are real lines that it
+    must find; `source` says where they are from. `variable` is NAME=VALUE where the action is to set it, else empty.
+    `general`: the line alone does not decide the cause, so it is shown as the likely place.
     `beside` names such rules: this one is evidence, which decides the cause of a match of theirs, or says nothing.
     `decides` names others too: this one stands for itself, and takes the place of a match of theirs.
     `follows`: it mostly follows from an earlier failure, so an unknown error before it is likelier the cause.
@@ -184,7 +186,7 @@ def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> st
         elif kind in OWN:
             if not section.text("provided"):
                 section.fail(key, f"{{{kind}}} stands for what the tables say of a name: 'provided: headers'")
-        elif patterns and not any(kind in pattern.regex.groupindex for pattern in patterns):
+        elif patterns and kind not in UNKNOWN and not any(kind in pattern.regex.groupindex for pattern in patterns):
             section.fail(key, f"{{{kind}}} stands for a name that a pattern finds: (?P<{kind}>...)")
     return text
 

@@ -21,6 +21,7 @@ from stoker.diagnose.blocks import END_KEPT, NEAR, Block, Readable, blocks, shor
 from stoker.diagnose.installers import MARKS
 from stoker.diagnose.likely import NONE, STOP, WORDS, Likely, is_noise, kind_of
 from stoker.diagnose.line_names import EACH, PLACE, filled, names_in
+from stoker.diagnose.log_values import VALUES, LogValues
 from stoker.diagnose.match import Match, in_order
 from stoker.diagnose.provider import LOOKUPS, MESSAGE, looked_up
 from stoker.diagnose.rule import RANKS, Pattern, Rule
@@ -119,6 +120,7 @@ class _Index(NamedTuple):
     begins: frozenset[int]
     maybe: frozenset[int]
     marks: Mapping[int, str]
+    values: Mapping[int, bytes]
 
 
 @functools.lru_cache(4)
@@ -128,11 +130,13 @@ def _index(rules: tuple[Rule, ...]) -> _Index:
     for rule in rules:
         for pattern in rule.patterns:
             hits[pattern.words].append(_Hit(rule, pattern))
-    words = tuple(dict.fromkeys((*hits, *WORDS, *_STOPPED, *_BEGINS, *MARKS)))
+    words = tuple(dict.fromkeys((*hits, *WORDS, *_STOPPED, *_BEGINS, *MARKS, *VALUES)))
     number = {word: at for at, word in enumerate(words)}
     stopped, begins, maybe = (frozenset(number[word] for word in some) for some in (_STOPPED, _BEGINS, WORDS))
     marks = {number[mark]: tool for mark, tool in MARKS.items()}
-    return _Index(_automaton(words), tuple(tuple(hits.get(word, ())) for word in words), stopped, begins, maybe, marks)
+    values = {number[word]: word for word in VALUES}
+    of_words = tuple(tuple(hits.get(word, ())) for word in words)
+    return _Index(_automaton(words), of_words, stopped, begins, maybe, marks, values)
 
 
 class Scanner:
@@ -142,6 +146,7 @@ class Scanner:
         self._no_error = no_error
         self._index = _index(tuple(rules))
         self._installer = ""
+        self._values = LogValues()
         self._found: dict[str, _Found] = defaultdict(_Found)
         self._in_attempt: Counter[str] = Counter()
         self._asked: Counter[str] = Counter()
@@ -154,9 +159,15 @@ class Scanner:
 
     def matches(self) -> list[Match]:
         """Return what was found so far, the first cause first."""
+        said = self._values.names()
         counted = (
             [
-                replace(m, count=found.count, installer=self._installer, names={**m.names, EACH: " ".join(found.each)})
+                replace(
+                    m,
+                    count=found.count,
+                    installer=self._installer,
+                    names={**said, **m.names, EACH: " ".join(found.each)},
+                )
                 for m in found.places
             ]
             for found in self._found.values()
@@ -191,6 +202,8 @@ class Scanner:
         begin = end = -1
         for word, at, _ in self._index.words.find_matches_as_indexes(data, overlapping=True):
             self._installer = self._index.marks.get(word, self._installer)
+            if word in self._index.values:
+                self._values.learn(VALUES[self._index.values[word]], data, at)
             if not begin <= at < end:
                 begin = data.rfind(b"\n", 0, at) + 1
                 end = data.find(b"\n", at) + 1 or len(data) + 1

@@ -1,0 +1,106 @@
+"""What a whole log says of the build that a remedy needs: the CUDA versions, the package, a library's folder.
+
+Unaware of rules. Like names of a line these values end up in commands that people paste, so each has a strict shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+_TOOLKIT, _TORCH, _DRIVER = "toolkit", "torch", "driver"
+_PACKAGE, _CUDNN = "built_package", "cudnn_folder"
+
+
+class _Value(NamedTuple):
+    """What to look for from a mark on, and the kind of what it is; `last`: a later line replaces an earlier one."""
+
+    kind: str
+    regex: re.Pattern[bytes]
+    last: bool = False
+
+
+_VERSION = rb"(\d{1,2})\.(\d{1,2})(?=[\s.,)\"'])"
+_NAME = rb"([A-Za-z0-9][A-Za-z0-9_.-]{0,99}?)"
+
+VALUES: Mapping[bytes, _Value] = MappingProxyType(
+    {
+        b"Cuda compilation tools, release ": _Value(_TOOLKIT, re.compile(rb".{32}" + _VERSION)),
+        b"CUDA compiler identification is NVIDIA ": _Value(_TOOLKIT, re.compile(rb".{39}" + _VERSION)),
+        b"Found CUDAToolkit: ": _Value(_TOOLKIT, re.compile(rb'[^\n]{0,300}?version "' + _VERSION)),
+        b"Found CUDA: ": _Value(_TOOLKIT, re.compile(rb'[^\n]{0,300}?version "' + _VERSION)),
+        b"FROM nvidia/cuda:": _Value(_TOOLKIT, re.compile(rb".{17}" + _VERSION)),
+        b"cuda-nvcc=": _Value(_TOOLKIT, re.compile(rb".{10}" + _VERSION)),
+        b"cuda-toolkit=": _Value(_TOOLKIT, re.compile(rb".{13}" + _VERSION)),
+        b"The detected CUDA version (": _Value(_TOOLKIT, re.compile(rb".{27}" + _VERSION)),
+        b"compile PyTorch (": _Value(_TORCH, re.compile(rb".{17}" + _VERSION)),
+        b"\nPyTorch (": _Value(_TORCH, re.compile(rb".{10}" + _VERSION, re.DOTALL)),
+        b"+cu1": _Value(_TORCH, re.compile(rb"\+cu(\d\d)(\d)\b")),
+        b"CUDA Version: ": _Value(_DRIVER, re.compile(rb".{14}" + _VERSION)),
+        b"Failed to build `": _Value(_PACKAGE, re.compile(rb".{17}" + _NAME + rb"(?:[=@][^`\n]{0,99})?`"), last=True),
+        b"Building wheel for ": _Value(_PACKAGE, re.compile(rb".{19}" + _NAME + rb" \("), last=True),
+        b"Failed building wheel for ": _Value(_PACKAGE, re.compile(rb".{26}" + _NAME + rb"(?=\s)"), last=True),
+        b"/nvidia/cudnn/lib/libcudnn": _Value(_CUDNN, re.compile(rb"/nvidia/cudnn")),
+    }
+)
+"""The words that each value stands behind. They are rare: hardly any compiler's command has them."""
+
+UNKNOWN: Mapping[str, str] = MappingProxyType(
+    {
+        "cuda_version": "X.Y",
+        "cuda_dashed": "X-Y",
+        "cuda_major": "X",
+        "torch_cuda_version": "X.Y",
+        "torch_cuda_dashed": "X-Y",
+        _PACKAGE: "PACKAGE",
+        _CUDNN: "/path/to/cudnn",
+    }
+)
+"""The places of these values in a remedy, and what stands there if the log does not say it."""
+
+_BEHIND = 400
+"""Bytes of a line that are looked at."""
+
+_FOLDER = re.compile(rb"(?:/[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,99}){1,30}\Z")
+
+
+class LogValues:
+    """Collects the values while a log is read."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, tuple[str, ...]] = {}
+
+    def learn(self, value: _Value, data: bytes, at: int) -> None:
+        """Note the value behind a mark that begins at `at`; the first one of its kind stays, if not said otherwise."""
+        if value.kind in self._said and not value.last:
+            return
+        match = value.regex.match(data, at, at + _BEHIND)
+        if match is None:
+            return
+        said = match.groups()
+        if value.kind == _CUDNN:
+            begin = data.rfind(b"\n", max(0, at - _BEHIND), at) + 1
+            folder = _FOLDER.search(data, max(begin, at - _BEHIND), at)
+            if folder is None or b"/../" in folder[0]:
+                return
+            said = (folder[0] + match[0],)
+        self._said[value.kind] = tuple(part.decode("ascii") for part in said)
+
+    def names(self) -> dict[str, str]:
+        """Return what was found, by its place in a remedy.
+
+        The driver's CUDA, the newest that it runs, stands in where nothing says which toolkit is used.
+        """
+        names: dict[str, str] = {kind: said[0] for kind, said in self._said.items() if kind in UNKNOWN}
+        toolkit = self._first(_TOOLKIT, _TORCH, _DRIVER)
+        torch = self._first(_TORCH)
+        if toolkit:
+            names |= {"cuda_version": ".".join(toolkit), "cuda_dashed": "-".join(toolkit), "cuda_major": toolkit[0]}
+        if torch:
+            names |= {"torch_cuda_version": ".".join(torch), "torch_cuda_dashed": "-".join(torch)}
+        return names
+
+    def _first(self, *kinds: str) -> tuple[str, ...]:
+        return next((self._said[kind] for kind in kinds if kind in self._said), ())

@@ -1,0 +1,107 @@
+"""What the log says elsewhere stands in the remedy: the CUDA version, the package, the folder of a library."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from stoker.diagnose.match import Match
+from stoker.diagnose.rule import shipped_rules
+from stoker.diagnose.scan import scan
+
+NO_CUDNN = "conv.cpp:1:10: fatal error: cudnn.h: No such file or directory\n"
+NO_CUSPARSE = "a.h:7:10: fatal error: cusparse.h: No such file or directory\n"
+NO_TORCH = "      ModuleNotFoundError: No module named 'torch'\n"
+
+
+def first(text: str) -> Match:
+    return scan(io.BytesIO(text.encode()), shipped_rules())[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-- The CUDA compiler identification is NVIDIA 12.4.131",
+        '-- Found CUDAToolkit: /usr/local/cuda/include (found version "12.4.131")',
+        "Cuda compilation tools, release 12.4, V12.4.131",
+        "#1 FROM nvidia/cuda:12.4.1-devel-ubuntu22.04",
+        "$ mamba install -y -c nvidia cuda-nvcc=12.4 cuda-cudart-dev=12.4",
+        "Requirement already satisfied: torch==2.5.1+cu124 in /venv",
+        "| NVIDIA-SMI 550.54   Driver Version: 550.54   CUDA Version: 12.4     |",
+    ],
+)
+def test_packages_are_those_of_the_logs_cuda(line: str) -> None:
+    assert "nvidia-cudnn-cu12" in first(f"{line}\n{NO_CUDNN}").remedy
+    remedy = first(f"{line}\n{NO_CUSPARSE}").remedy
+    assert "cuda-toolkit-12-4" in remedy
+    assert "cuda-toolkit=12.4" in remedy
+
+
+def test_without_a_version_in_the_log_a_remedy_names_none() -> None:
+    assert "nvidia-cudnn-cuX" in first(NO_CUDNN).remedy
+    assert "cuda-toolkit-X-Y" in first(NO_CUSPARSE).remedy
+
+
+def test_no_remedy_names_a_package_for_a_cuda_that_it_does_not_know() -> None:
+    literal = re.compile(r"nvidia-\w+-cu13|cudnn9-cuda-\d|cuda-toolkit-\d|-dev-1\d-\d")
+    for rule in shipped_rules():
+        for text in (rule.remedy, *rule.remedies.values()):
+            assert not literal.search(text), rule.id
+
+
+def test_a_header_beside_a_library_that_was_found_is_named_with_its_folder() -> None:
+    match = first(f"-- cudnn found at /te/lib/python3.10/site-packages/nvidia/cudnn/lib/libcudnn.so.9\n{NO_CUDNN}")
+    assert "header" in match.title
+    assert "CPATH=/te/lib/python3.10/site-packages/nvidia/cudnn/include" in match.remedy
+
+
+def test_a_folder_that_a_shell_would_not_take_for_one_word_is_not_repeated() -> None:
+    remedy = first(f"found at /te/$(reboot)/nvidia/cudnn/lib/libcudnn.so.9\n{NO_CUDNN}").remedy
+    assert "reboot" not in remedy
+    assert "CUDNN_PATH=/path/to/cudnn" in remedy
+
+
+def test_the_toolkit_of_a_mismatch_is_to_be_that_of_torch() -> None:
+    log = "The detected CUDA version (11.5) mismatches the version that was used to compile\nPyTorch (12.1). Please\n"
+    assert "CUDA_HOME=/usr/local/cuda-12.1 PATH=/usr/local/cuda-12.1/bin:$PATH" in first(log).remedy
+
+
+def test_uv_builds_with_the_torch_that_the_project_installs() -> None:
+    remedy = first(f"  × Failed to build `flash-attn==2.7.0.post2`\n{NO_TORCH}").remedy
+    assert 'flash-attn = [{ requirement = "torch", match-runtime = true }]' in remedy
+    assert 'no-build-isolation-package = ["flash-attn"]' in remedy
+
+
+def test_the_last_package_that_was_built_is_the_one_that_failed() -> None:
+    log = "  Building wheel for a (setup.py) ... done\n  Building wheel for b (setup.py) ... error\nuv/builds-v0/x\n"
+    assert "--no-build-isolation-package b" in first(log + NO_TORCH).remedy
+
+
+@pytest.mark.parametrize(
+    ("header", "rule"), [("cuda_fp8.h", "cuda-header-too-new"), ("cusparse.h", "cuda-header-missing")]
+)
+def test_a_header_of_every_toolkit_does_not_make_it_too_old(header: str, rule: str) -> None:
+    assert first(f"a.cu:1:10: fatal error: {header}: No such file or directory\n").rule.id == rule
+
+
+@pytest.mark.parametrize("answer", ["gpu-architecture-dropped", "unsupported-gpu-architecture"])
+def test_cmakes_trial_that_fails_for_the_architecture_is_said_once(answer: str) -> None:
+    number = 70 if answer == "gpu-architecture-dropped" else 120
+    trial = "  is not able to compile a simple test program.\n"
+    log = f"{trial}nvcc fatal   : Unsupported gpu architecture 'compute_{number}'\n"
+    assert [m.rule.id for m in scan(io.BytesIO(log.encode()), shipped_rules())] == [answer]
+
+
+def test_a_warning_about_an_op_that_is_not_built_is_no_failure() -> None:
+    log = " [WARNING]  async_io requires the dev libaio .so object and headers but these were not found.\n"
+    assert [m.rule.id for m in scan(io.BytesIO((log + NO_CUSPARSE).encode()), shipped_rules())] == [
+        "cuda-header-missing"
+    ]
+
+
+def test_a_shells_killed_is_not_told_beside_the_compiler_that_was() -> None:
+    step = "[1/9] Building CXX object b.o\nFAILED: b.o\n"
+    log = f"Killed\n{step}c++: fatal error: Killed signal terminated program cc1plus\n"
+    assert [m.rule.id for m in scan(io.BytesIO(log.encode()), shipped_rules())] == ["compiler-killed"]
