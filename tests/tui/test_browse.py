@@ -239,8 +239,8 @@ async def test_without_two_builds_it_says_how_to_mark_them() -> None:
 async def test_what_cannot_be_read_is_said_on_the_list() -> None:
     async with browsing(FakeLibrary(), "enter") as (app, pilot):
         assert showing(app, HistoryScreen)
-        assert "fault    journal.jsonl is no journal" in text_of(app)
-        assert any("is no journal" in note.message for note in app._notifications)
+        assert "fault    journal.jsonl is not a readable journal" in text_of(app)
+        assert any("is not a readable journal" in note.message for note in app._notifications)
         await pilot.press("down", "enter")
         await read(app, pilot)
         assert showing(app, SummaryScreen)
