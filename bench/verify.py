@@ -6,7 +6,7 @@
 
 `compare` and `corpus` need `cuobjdump` on PATH or in the package nvidia-cuda-cuobjdump, `corpus` auditwheel too
 (`pip install auditwheel`), and fetches its wheels itself. Those of `compare` come from `pip download --no-deps`; only
-their shared libraries are unpacked, one at a time, for cuobjdump alone.
+their shared libraries are unpacked, one at a time, for cuobjdump alone. `fuzz` leaves files of 8 MiB and more alone.
 """
 
 from __future__ import annotations
@@ -114,10 +114,16 @@ def mutate(rng: random.Random, data: bytearray) -> None:
         del data[rng.randrange(len(data)) :]
 
 
+_MAX_SEED = 8 << 20
+"""Bytes of a file that is damaged again and again."""
+
+
 def fuzz(paths: list[Path], wanted: int, seed: int) -> int:
     """Damage copies of small files and verify them; a crash shows itself, slow cases are printed."""
     rng = random.Random(seed)
-    seeds = [p for p in paths if p.stat().st_size < 8 << 20]
+    seeds = [p for p in paths if p.stat().st_size < _MAX_SEED]
+    if not seeds:
+        sys.exit(f"fuzz takes files below {_MAX_SEED >> 20} MiB, and every one named is larger")
     slowest = first = 0.0
     with tempfile.TemporaryDirectory(prefix="stoker-fuzz-") as folder:
         for cases in range(1, wanted + 1):

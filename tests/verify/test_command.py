@@ -195,7 +195,7 @@ def test_a_path_that_is_not_there_is_named_as_given_and_counts_as_no_binary(stok
     assert status == 2
     assert f"{tmp_path}/build/nope: cannot be read" in " ".join(text.split())
     assert "device code" not in text
-    assert "No device code in 1 binary." in stoker("/bin/true", str(tmp_path / "nope"))[1]
+    assert "No code for NVIDIA's GPUs in 1 binary." in stoker("/bin/true", str(tmp_path / "nope"))[1]
 
 
 def test_a_name_that_no_file_can_have_counts_as_what_cannot_be_read(stoker: Stoker) -> None:

@@ -349,6 +349,14 @@ class TestWhatAPackageBrings:
         assert problem.what.startswith(f"{library} is missing")
         assert remedy in problem.remedy
 
+    def test_ffmpeg_is_awaited_from_the_system_and_not_from_a_requirement(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        """torchcodec's plugins have builds for several versions of it."""
+        path = wheel({"pack/_C.so": self.user_of(tmp_path, "libavutil.so.58")}, HERE, requires=["torchcodec"])
+
+        assert judged(path, environment).condition == "FFmpeg, not installed here, brings libavutil.so.58"
+
     def test_an_extra_is_named_for_what_it_brings_alone(
         self, tmp_path: Path, wheel: Write, environment: dict[str, str]
     ) -> None:
@@ -434,6 +442,8 @@ class TestWhatAPackageBrings:
             ("libnvJitLink.so.13", ["cuda-toolkit[cusparse]"]),
             ("libcudart.so.12", ["jax-cuda12-plugin"]),
             ("libcudart.so.12", ["xformers"]),
+            ("libcustatevec.so.1", ["cuquantum-cu11"]),
+            ("libcudart.so.12", ["nvidia-something-new-cu12"]),
         ],
     )
     def test_they_are_awaited_from_who_requires_them(
@@ -740,6 +750,11 @@ class TestTheHost:
 
 class TestOtherCode:
     """No code for NVIDIA's GPUs is no fault; it is said what there is instead."""
+
+    def test_code_for_intels_gpus_is_named(self, cc: Compile, environment: dict[str, str]) -> None:
+        source = '__asm__(".section .tgtimg,\\"a\\"\\n.quad 0\\n.text");'
+
+        assert judged(cc("xpu.so", source), environment).about == "SYCL code for Intel's GPUs in xpu.so"
 
     def test_code_for_amds_gpus_is_named_with_its_targets(
         self, cc: Compile, tmp_path: Path, environment: dict[str, str]

@@ -236,7 +236,7 @@ def test_a_driver_that_does_not_answer_is_a_warning(
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "soon"])
 def test_a_wait_that_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str], text: str) -> None:
     assert main(["verify", "x.so", f"--driver-wait={text}"]) == 2
-    assert "no number of seconds" in capsys.readouterr().err
+    assert "not a number of seconds" in capsys.readouterr().err
 
 
 def test_what_is_left_out_is_told_and_does_not_fail_the_verification(

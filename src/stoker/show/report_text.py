@@ -87,7 +87,7 @@ def verdict_line(report: Report) -> str:
         return f"Nothing to judge for NVIDIA GPUs: {clean(report.about) or 'there is no code for them'}{loads}."
     if any(p.severity == "warning" for p in report.problems):
         return "There was no GPU to judge for; see the warnings below."
-    return "Nothing wrong was found; there was no GPU to judge for."
+    return f"Nothing wrong was found; there was no GPU to judge for{', ' * bool(condition)}{condition}."
 
 
 def _inked(line: str) -> str:
@@ -134,7 +134,7 @@ def _files(files: Sequence[FileReport], width: int) -> list[str]:
     coded = sorted((f for f in files if f.archs), key=lambda f: -f.device_bytes)
     if not coded:
         read = sum(not any(problem.unreadable for problem in file.problems) for file in files)
-        return [f"No device code in {_count(read, 'binary', 'binaries')}."] if read else []
+        return [f"No code for NVIDIA's GPUs in {_count(read, 'binary', 'binaries')}."] if read else []
     lines = []
     for file in coded[:_MAX_FILES]:
         names = " ".join(a.arch for a in file.code) or "no kernel"

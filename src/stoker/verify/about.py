@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from stoker.model.units import format_bytes
 from stoker.verify.binary.device_code import ReadFile
+from stoker.verify.binary.other_code import SYCL
 from stoker.verify.library_builds import only_linked_with
 from stoker.verify.verify_units import VerifyUnit
 
@@ -14,13 +15,15 @@ _MAX_NAMES = 3
 
 
 def about(units: Sequence[VerifyUnit]) -> str:
-    """What it is instead: "pure Python", "ROCm code for gfx90a", "CPU code for x86_64 in 24 binaries"."""
+    """What it is instead: "pure Python", "ROCm code for gfx90a", "SYCL code", "CPU code for x86_64 in 24 binaries"."""
     files = [f for u in units for f in u.files]
     if not files:
         return "pure Python, without any binary" if units else ""
     targets = sorted({name for f in files for name in f.other if name.startswith("gfx")})
     if targets or any("ROCm" in f.other for f in files):
-        return f"ROCm code for AMD's GPUs: {', '.join(targets) or 'compressed'}"
+        return f"ROCm code for AMD's GPUs: {', '.join(targets) or 'its targets are compressed and not read'}"
+    if any(SYCL in f.other for f in files):
+        return f"SYCL code for Intel's GPUs in {_listed([f for f in files if SYCL in f.other])}"
     machines = sorted({f.machine for f in files if f.machine and f.machine != "cuda"})
     named = f" for {', '.join(machines)}" if machines else ""
     return f"CPU code{named} in {_listed([f for f in files if not only_linked_with(f.path)])}{_beside(files)}"

@@ -16,6 +16,10 @@ HIP_SECTION = ".hip_fatbin"
 HIDDEN_TARGETS = "ROCm"
 """Stands for AMD's targets where compression hides them."""
 
+SYCL = "SYCL"
+SYCL_SECTIONS = (".tgtimg", "OFFLOAD_DEVICE_CODE")
+"""Where icpx puts device code for Intel's GPUs."""
+
 BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _COMPRESSED = b"CCOB"
 _TARGET = re.compile(rb"hipv?\d?-amdgcn-amd-amdhsa-[\w]*-(gfx\w+)")

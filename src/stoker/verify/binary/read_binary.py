@@ -41,7 +41,15 @@ from stoker.verify.binary.fatbin import CONTAINER_BYTES, WRAPPER_BYTES
 from stoker.verify.binary.inventory import Inventory
 from stoker.verify.binary.magic_search import MagicSearch
 from stoker.verify.binary.one_pass import MAX_TEXTS, HeldContainer, Passed, pass_through
-from stoker.verify.binary.other_code import HIDDEN_TARGETS, HIP_SECTION, hip_targets, is_other, read_other
+from stoker.verify.binary.other_code import (
+    HIDDEN_TARGETS,
+    HIP_SECTION,
+    SYCL,
+    SYCL_SECTIONS,
+    hip_targets,
+    is_other,
+    read_other,
+)
 from stoker.verify.binary.ptx import TEXT_BYTES, is_ptx, ptx_text, read_ptx
 from stoker.verify.binary.symbols import Symbols
 
@@ -179,7 +187,7 @@ def _full(section: ElfSection, containers: Sequence[HeldContainer]) -> bool:
 
 
 def _hip_targets(source: ByteSource, elf: Elf, passed: Passed | None) -> Mapping[str, int]:
-    found: Counter[str] = Counter()
+    found: Counter[str] = Counter({SYCL: 1} if any(map(elf.named, SYCL_SECTIONS)) else {})
     for section in elf.named(HIP_SECTION):
         if passed is None:
             found.update(hip_targets(PartSource(source, section.offset, section.size)))

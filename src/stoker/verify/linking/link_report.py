@@ -38,6 +38,8 @@ _TORCH_BUILDS = {
 }  # fmt: skip
 """Whom a build of torch is for, by the library that no other one has."""
 
+_FFMPEG = re.compile(r"lib(?:av(?:codec|device|filter|format|util)|sw(?:resample|scale)|postproc)\.so\.\d+")
+
 _MUSL = re.compile(r"libc\.musl-\w+\.so\.1|ld-musl-\w+\.so\.1")
 _PLUGIN_DIGITS = re.compile(r"\d+")
 
@@ -173,7 +175,8 @@ class _Examination:
             if who:
                 self.expected.setdefault(who, {})[missing.name] = None
             elif not torch_here and not self._in_an_extra(missing.name) and (may := self._may_bring(missing.name)):
-                self.awaited[missing.name] = may
+                # Who needs FFmpeg takes the system's, in whatever version it has builds for.
+                self.awaited[missing.name] = ["FFmpeg"] if _FFMPEG.fullmatch(missing.name) else may
             else:
                 self.lost.setdefault(member.path, []).append(missing)
 

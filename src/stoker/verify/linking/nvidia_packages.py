@@ -39,14 +39,18 @@ _REQUIRES = {
     "cusparse": ("nvJitLink",), "cufft": ("nvJitLink",), "cudss": ("cublas", "cublasLt"),
     "cutensornet": ("cutensor",), "cudensitymat": ("cutensor", "cutensornet"),
     "cublasmp": ("cublas", "cublasLt"), "tensorrt": ("cudart",),
+    "cuquantum": ("custatevec", "cutensornet", "cudensitymat", "cutensor"),
 }  # fmt: skip
 """What of NVIDIA's other libraries a package of its brings by what it requires, for CUDA 12 and 13."""
 
-_FOR_CUDA = re.compile(r"cu\d{2,3}|cuda|gpu|nvidia|cupy|rapids|torch|tensorflow|jax|paddle|mxnet|cuml|cudf|nemo|dali")
+_FOR_CUDA = re.compile(
+    r"cu\d{2,3}|cuda|gpu|nvidia|cupy|rapids|torch|tensorflow|jax|paddle|mxnet|\bcu(?:cim|df|graph|ml|opt|vs)\b|nemo|dali|tensorrt"
+)
 _FRAMEWORKS = frozenset((
-    "accelerate", "auto-gptq", "bitsandbytes", "deepspeed", "fairseq", "fastai", "flash-attn", "flashinfer-python",
-    "lightning", "lmdeploy", "mamba-ssm", "monai", "openai-whisper", "peft", "sentence-transformers", "sglang",
-    "spconv", "stanza", "tensordict", "thinc", "timm", "torchao", "triton", "trl", "vllm", "xformers",
+    "accelerate", "auto-gptq", "bitsandbytes", "deepspeed", "easyocr", "fairseq", "fastai", "flash-attn",
+    "flashinfer-python", "kornia", "lightning", "lmdeploy", "mamba-ssm", "monai", "openai-whisper", "peft",
+    "sentence-transformers", "sglang", "skorch", "spconv", "speechbrain", "stanza", "tensordict", "thinc",
+    "timm", "torchao", "triton", "trl", "ultralytics", "vllm", "xformers",
 ))  # fmt: skip
 """Packages that require torch or CUDA's libraries, and whose name does not say so."""
 
@@ -59,6 +63,10 @@ _BINDINGS = re.compile(
 _NVIDIAS_OWN = re.compile(
     r"(?:nvidia|cuda|custatevec|cutensor|cutensornet|cudensitymat|cuquantum|tensorrt)-(?!dali|toolkit)"
 )
+
+
+_KNOWN = {*_TOOLKIT.values(), *(n.removeprefix("nvidia-") for n in _APART.values()), *_REQUIRES, "npp", "cuda-nvcc"}
+"""NVIDIA's packages of which it is known what they bring and require."""
 
 
 def nvidias(library: str) -> bool:
@@ -76,7 +84,8 @@ def can_bring(requirement: str, library: str) -> bool:
     if _BINDINGS.fullmatch(name):
         return bool(extras)
     if _NVIDIAS_OWN.match(name):
-        return brings_along(requirement, library)
+        known = re.sub(r"-cu\d+$", "", name.removeprefix("nvidia-")) in _KNOWN
+        return brings_along(requirement, library) if known else True
     return name in _FRAMEWORKS or bool(_FOR_CUDA.search(name))
 
 
