@@ -48,7 +48,7 @@ async def test_no_page_is_blank_and_no_footer_names_a_key_for_nothing(name: str)
     [
         ("runs", ("m", "slash"), "/ (filter): there is nothing to filter here"),
         ("just started", ("slash",), "/ (filter): there is nothing to filter here"),
-        ("runs", ("o", "n"), "n: search for something first, with /"),
+        ("runs", ("o", "n"), "n (next match): search for something first, with /"),
         ("runs", ("o", "slash"), "/ (search): nothing is written yet"),
         ("runs", ("f", "enter"), "enter (in the output): nothing has failed"),
         ("done", ("o", "X"), "X (kill): the build has ended"),
