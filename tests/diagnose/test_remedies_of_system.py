@@ -249,9 +249,9 @@ CASES = [
             'open(sys.argv[1] + "/a", "w"); os.rename(sys.argv[1] + "/a", "h/a")\' ${TMPDIR-d}\n'
         },
         "unshare -m bash run.sh",
-        "mkdir -p ~/.cache/tmp; export TMPDIR=$HOME/.cache/tmp",
-        "export HOME=$PWD; mkdir -p ~/.cache/tmp; export TMPDIR=$HOME/.cache/tmp; {}",
-        "unshare",
+        'mkdir -p "$(pip cache dir)/tmp"; export TMPDIR="$(pip cache dir)/tmp"',
+        'export PIP_CACHE_DIR=$PWD/cache; mkdir -p "$(pip cache dir)/tmp"; export TMPDIR="$(pip cache dir)/tmp"; {}',
+        "unshare pip",
         as_root=True,
     ),
     Case(
