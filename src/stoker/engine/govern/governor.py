@@ -207,8 +207,11 @@ class Governor:
 
     def _warn_if_over(self) -> list[ev.Event]:
         """Return a warning if the budget is exceeded while one job runs: nothing is left that could wait for it."""
-        memory, running = self._memory.last, self._jobs.having(Life.RUNNING)
-        if memory.used <= memory.limit or len(running) != 1:
+        memory = self._memory.last
+        if memory.used <= memory.limit:
+            return []
+        running = self._jobs.having(Life.RUNNING)
+        if len(running) != 1:
             return []
         (job,) = running
         text = f"runs alone and holds {format_bytes(job.rss)}: {format_bytes(memory.used)} are used"
