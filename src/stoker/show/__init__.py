@@ -1,1 +1,1 @@
-"""Screens: each renders the same state and does not know how it was obtained."""
+"""Viewers: screens, plain lines, JSON and metrics. All render the same state; none knows how it was obtained."""

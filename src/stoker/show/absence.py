@@ -1,6 +1,6 @@
-"""What happened to a build while its person was away: one line, for as long as it is news.
+"""Summarizes what happened to a build while its user was away, in one line that is shown for a short time.
 
-Unaware of where looks are kept, of clocks and of how the line is drawn.
+Does not know where looks are stored, what time it is, or how the line is drawn.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from stoker.show.remote_text import count
 from stoker.show.update_source import LookMemory
 
 LEAST_ABSENCE = 10.0
-"""Seconds below which a person has not been away."""
+"""A shorter time than this, in seconds, does not count as an absence."""
 
 NEWS_SECONDS = 60.0
-"""How long the line stays while no key is pressed."""
+"""How long the line stays if no key is pressed."""
 
 REMEMBER_SECONDS = 5.0
-"""Between two looks that are remembered: what a viewer that is killed forgets, less than an absence."""
+"""Interval at which the look is saved; less than an absence, so that a killed viewer loses nothing that matters."""
 
 
 def absence_text(left: Look, back: Look) -> str:
-    """Say what happened between two looks: `since you left 1:04 ago: 14 jobs done, 2 failed`.
+    """Return what happened between two looks: `since you left 1:04 ago: 14 jobs done, 2 failed`.
 
-    Empty after an absence that is too short to be one.
+    Empty if the time between them is too short to be an absence.
     """
     if back.time - left.time < LEAST_ABSENCE:
         return ""
@@ -36,13 +36,13 @@ def absence_text(left: Look, back: Look) -> str:
         (back.killed - left.killed, "killed"),
     ):
         if number > 0:
-            jobs = f"{number}" if news else count(number, "job")  # said once, of the first
+            jobs = f"{number}" if news else count(number, "job")  # only the first count names its noun
             news.append(f"{jobs} {how}" if how else count(number, "freeze"))
     return f"since you left {format_duration(back.time - left.time)} ago: {', '.join(news) or 'no job has ended'}"
 
 
 class Absence:
-    """One viewer's: where the build stood when the person left, and what has happened by the time they are back."""
+    """One viewer's record of where the build stood when the user left, and of what has happened since."""
 
     def __init__(self, memory: LookMemory) -> None:
         self._memory = memory
@@ -50,30 +50,30 @@ class Absence:
         self._back: Look | None = None
         self._text = ""
         self.left_at: float | None = None
-        """When the person left, in Unix seconds; None on the first look and after no real absence."""
+        """When the user left, in Unix seconds; None on the first look, or if the absence was too short."""
 
     def arrive(self, state: BuildState, now: float) -> bool:
-        """Note what the first state shows; False if this is not the first, or no state yet."""
+        """Compare the first state with the last look; return False if it is not the first, or is still empty."""
         if self._back is not None or not state.seq:
             return False
         self._back = look_of(state, now)
         text = absence_text(self._left, self._back) if self._left is not None else ""
         if self._left is not None and text:
             self.left_at = self._left.time
-            self._text = "" if state.over else text  # the end screen says what came of it
+            self._text = "" if state.over else text  # the end screen shows the outcome
         return True
 
     def text(self, now: float) -> str:
-        """The line at Unix time `now`; empty when it is no news, or no longer."""
+        """Return the line at Unix time `now`; empty if nothing happened, or once it is old."""
         if self._back is None or now - self._back.time >= NEWS_SECONDS:
             return ""
         return self._text
 
     def dismiss(self) -> None:
-        """The person has pressed a key: the line has been read."""
+        """Drop the line: the user has pressed a key, so it has been read."""
         self._text = ""
 
     def remember(self, state: BuildState, now: float) -> None:
-        """Keep where the build stands, for the next look."""
+        """Save where the build stands, for the next look."""
         if state.seq:
             self._memory.remember(look_of(state, now))

@@ -1,6 +1,6 @@
-"""Text for terminals that show nothing but ASCII: each other character gives way to one that looks alike.
+"""Converts text for terminals that show only ASCII: replaces every other character by a similar one.
 
-A character stays one character, so that columns line up. Unaware of screens and of how a terminal is recognised.
+Each character is replaced by exactly one, so that columns line up. Knows no screens and no terminals.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ALIKE = str.maketrans(
 
 
 def to_ascii(text: str) -> str:
-    """`text` with each character that ASCII lacks replaced by one that looks alike, or by a question mark."""
+    """Return `text` with each non-ASCII character replaced by a similar one, or by a question mark."""
     if text.isascii():
         return text
     return text.translate(_ALIKE).encode("ascii", "replace").decode("ascii")

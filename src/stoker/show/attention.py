@@ -1,6 +1,6 @@
-"""What draws a person's eye to a build that they do not look at: notification or bell, the terminal's title, progress.
+"""Draws attention to a build that nobody is looking at: notification or bell, the terminal's title, progress.
 
-Unaware of how a terminal is written to, and of builds but for their state. All text in an escape passed the sanitiser.
+Knows a build by its state only, and does not write to the terminal. All text in an escape has passed the sanitiser.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stoker.show.ascii import to_ascii
 from stoker.show.terminal_kind import TerminalKind, kind_of
 
 LOUD: tuple[Occasion, ...] = ("failure", "killed", "waiting", "end")
-"""What is worth a notification: that a job was frozen is the governor at work, and on the screen."""
+"""Occasions that deserve a notification. A frozen job does not: that is the governor at work, and on the screen."""
 
 BELL = "\x07"
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
@@ -31,13 +31,13 @@ _NORMAL, _ERROR, _UNKNOWN, _PAUSED = 1, 2, 3, 4
 _MAX_TITLE_NAME = 60
 
 _ASK_SECONDS = 1.0
-"""How long tmux may take to say which terminal it is shown on."""
+"""How long tmux may take to report which terminal displays it."""
 
 _ASK_TMUX = ("tmux", "display-message", "-p", "#{client_termname} #{client_termtype}")
 
 
 class Attention:
-    """One viewer's: says what is news, once, and keeps title and progress true."""
+    """One viewer's notifications, each sent once, and its title and progress, which are kept up to date."""
 
     def __init__(self, environ: Mapping[str, str], settings: AttentionSettings, *, ascii_only: bool = False) -> None:
         self._environ, self._settings, self._ascii_only = environ, settings, ascii_only
@@ -49,7 +49,7 @@ class Attention:
         self._title = self._shown = ""
 
     def look(self, update: Update) -> str:
-        """Return what the terminal is to be sent: what has come since the first look; of a replay only the title."""
+        """Return what to send to the terminal: new occasions, title, progress; for a replay only the title."""
         state = update.state
         if not state.seq:
             return ""
@@ -68,24 +68,24 @@ class Attention:
         return "".join(news)
 
     def begin(self) -> str:
-        """What a terminal is sent before its title is changed."""
+        """Return what to send before the title is changed."""
         return SAVE_TITLE if self._titled else ""
 
     def end(self) -> str:
-        """What gives the terminal back as it was; `look` begins anew afterwards."""
+        """Return what restores the terminal; the next `look` starts from scratch."""
         progress = wrapped(NO_PROGRESS, self._inside) * bool(self._shown)
         self._title = self._shown = ""
         return progress + RESTORE_TITLE * self._titled
 
     def _notification(self, text: str) -> str:
-        wish = self._settings.notify
-        if wish == "off":
+        how = self._settings.notify
+        if how == "off":
             return ""
-        if wish == "bell":
+        if how == "bell":
             return BELL
-        kind = kind_of(self._environ, _tmux_client() if self._inside == "tmux" and wish == "auto" else "")
-        if wish != "auto":
-            kind = kind._replace(way=wish, certain=not kind.inside)
+        kind = kind_of(self._environ, _tmux_client() if self._inside == "tmux" and how == "auto" else "")
+        if how != "auto":
+            kind = kind._replace(way=how, certain=not kind.inside)
         return notification(kind, self._plain(text))
 
     def _plain(self, text: str) -> str:
@@ -93,7 +93,7 @@ class Attention:
 
 
 def notification(kind: TerminalKind, text: str) -> str:
-    """The bytes that have a terminal of this kind announce `text`, which is one harmless line."""
+    """Return the escape that makes a terminal of this kind announce `text`, which is one sanitised line."""
     title, _, body = text.partition(": ")
     escapes = {
         "osc9": f"\x1b]9;{text}\x07",  # never begins with a digit: `9;4;` is progress
@@ -106,9 +106,9 @@ def notification(kind: TerminalKind, text: str) -> str:
 
 
 def wrapped(escape: str, inside: str) -> str:
-    """An escape for the terminal around a multiplexer, as a DCS string that this hands on.
+    """Wrap an escape for the terminal around a multiplexer in a DCS string, which the multiplexer passes through.
 
-    Escapes end with BEL in here: GNU screen's string would end at the ST of one inside.
+    The escapes must end with BEL: an ST inside would end GNU screen's string early.
     """
     if not escape or not inside:
         return escape
@@ -120,7 +120,7 @@ def wrapped(escape: str, inside: str) -> str:
 
 
 def title_of(state: BuildState) -> str:
-    """A build in a terminal's title: `pytorch 45 %`, `pytorch failed`."""
+    """Return the terminal title for a build: `pytorch 45 %`, `pytorch failed`."""
     name, share = clean(state.name, _MAX_TITLE_NAME) or "build", progress_of(state).share
     if state.phase != "running" or share is None:
         return f"{name} {state.phase}"
@@ -128,7 +128,7 @@ def title_of(state: BuildState) -> str:
 
 
 def progress_escape(state: BuildState) -> str:
-    """OSC 9;4 for this state of a build; none once it has ended well."""
+    """Return OSC 9;4 for this state of a build; it clears the progress once the build has succeeded."""
     share = progress_of(state).share
     percent = 0 if share is None else int(100 * share)
     if state.outcome == "done":
@@ -141,7 +141,7 @@ def progress_escape(state: BuildState) -> str:
 
 
 def _tmux_client() -> str:
-    """What tmux knows of the terminal that shows it now, which may be another one since; empty if it does not say."""
+    """Return what tmux knows about the terminal that displays it now, which can change; empty if it does not answer."""
     try:
         done = subprocess.run(
             _ASK_TMUX, capture_output=True, timeout=_ASK_SECONDS, check=False, stdin=subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""Whether a build kept to its memory budget, in words. Pure. Unaware of screens."""
+"""Describes whether a build kept to its memory budget. Pure; knows no screens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LEAST_SECONDS = 1.0
 
 
 def over_text(state: BuildState) -> str:
-    """`over the budget for 1:05, at most 429 MiB of 300 MiB`; empty if it was kept."""
+    """Return `over the budget for 1:05, at most 429 MiB of 300 MiB`; empty if the build kept to it."""
     memory, machine = state.memory, state.machine
     if memory.over_seconds < LEAST_SECONDS or machine is None:
         return ""

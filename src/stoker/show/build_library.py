@@ -1,4 +1,4 @@
-"""What the screens over recorded builds ask for, as values of `report/`. Unaware of files, and of who answers."""
+"""The interface through which screens read recorded builds, as values of `report/`. Knows no files."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from stoker.report.summary import Brief
 from stoker.report.trends import TrendLine
 
 Far = Callable[[float], None]
-"""Hears how far something is, from 0 to 1."""
+"""Called with the progress of an operation, from 0 to 1."""
 
 
 class LibraryError(Exception):
-    """What was asked for cannot be had; the message is one line that says why."""
+    """The requested data is not available; the message says why, in one line."""
 
 
 class HistoryList(NamedTuple):
-    """Builds in the order in which they began, the folder that they are of (empty: of all), and of how many of them the
-    journal is yet to be read."""
+    """Builds in the order in which they began, their folder (empty: all folders), and the number of journals that are
+    still to be read."""
 
     lines: tuple[TrendLine, ...]
     folder: str
@@ -27,13 +27,13 @@ class HistoryList(NamedTuple):
 
 
 class BuildLibrary(Protocol):
-    """All recorded builds. Its methods may take a while, and are called in a thread, one at a time."""
+    """All recorded builds. Its methods may take a while; they are called in a thread, one at a time."""
 
     def history(self, *, everywhere: bool) -> HistoryList:
-        """Return the builds of this folder, or of all, as far as they have been read: within a second."""
+        """Return the builds of this folder, or of all folders, with what could be read within a second."""
 
     def brief(self, build: str, far: Far) -> Brief:
-        """Return a build in brief. Raises LibraryError."""
+        """Return the summary of a build. Raises LibraryError."""
 
     def comparison(self, before: Sequence[str], after: Sequence[str], far: Far) -> Comparison:
-        """Hold the runs of one side against those of another. Raises LibraryError."""
+        """Compare the runs of one side with those of the other. Raises LibraryError."""

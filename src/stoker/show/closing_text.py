@@ -1,6 +1,6 @@
-"""The last lines about a build that failed: its cause, the line that shows it, and the commands that go on. Pure.
+"""The last lines about a failed build: its cause, the line that shows it, and the commands to continue. Pure.
 
-Unaware of screens. Nothing in the lines can harm a terminal.
+Knows no screens. The lines are safe to print on a terminal.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ MAX_WORDS = 300
 
 
 def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
-    """What a person reads last; empty for a build that ended well or still runs.
+    """Return the closing lines; empty for a build that succeeded or is still running.
 
-    How to resume is said of a `lasting` one: whose folder is there and stays.
+    They say how to resume only if the build is `lasting`: its folder exists and will stay.
     """
     if state.outcome not in ("failed", "stopped"):
         return []
@@ -39,14 +39,14 @@ def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
 
 
 def _cause_lines(cause: Cause) -> list[str]:
-    """The tool's own words, which say more than any title: which file, which name."""
+    """Return the tool's own message, which is more specific than any title: which file, which name."""
     text = clean(cause.message, MAX_WORDS)
     where = "" if cause.line is None else f"line {cause.line} of the output: "
     return [f"  {where}{text}"] if text else []
 
 
 def place_of(cause: Cause) -> str:
-    """Where a cause stands in the output: its line, how often, and the job."""
+    """Return where a cause is in the output: its line, how often it occurs, and the job."""
     parts = [] if cause.line is None else [f"line {cause.line}"]
     if cause.count > 1:
         parts[-1:] = [f"{parts[-1] if parts else 'there'} and {cause.count - 1} more"]

@@ -1,4 +1,4 @@
-"""Figures of a comparison in words. Pure; unaware of where they are shown."""
+"""Formats the figures of a comparison. Pure; knows no screens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from stoker.model.units import format_bytes, format_duration
 from stoker.report.comparison import Change
 
 LONG = 36000.0
-"""Seconds from which on hours with a tenth say it in a column's width."""
+"""Seconds from which on a duration is shown in hours with one decimal, to fit a column."""
 
 
 def figure_text(figure: str, value: float | None) -> str:
-    """A figure of `report.comparison` as people read it; a dash where nobody measured it."""
+    """Return a figure of `report.comparison` as text; a dash if it was not measured."""
     if value is None:
         return "-"
     if figure == "peak_bytes":
@@ -27,5 +27,5 @@ def _span(seconds: float) -> str:
 
 
 def share_text(change: Change) -> str:
-    """By how much it has changed: +12 %; empty where that is not known."""
+    """Return the relative change: +12 %; empty if it is unknown."""
     return "" if change.share is None else f"{100 * change.share:+.0f} %"

@@ -1,4 +1,4 @@
-"""Known failures as plain text, the first cause in full. Unaware of how they were found."""
+"""Renders known failures as plain text, the first cause in full. Does not know how they were found."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from stoker.show.closing_text import place_of
 
 _WIDTH = 80
 _IN_FULL = 3
-"""Failures with why and remedy; of the others, which are mostly consequences, the title is enough."""
+"""Failures shown with why and remedy; the others are mostly consequences, and only their titles are shown."""
 
 _NEIGHBOURS = 2
-"""Lines from which on there are neighbours to show."""
+"""Lines that a context must have to contain neighbours."""
 
 _NEIGHBOUR_SHOWN = 120
-"""Characters of a line beside it: a compiler's whole command would hide the line that matters."""
+"""Characters shown of a neighbouring line: a whole compiler command would hide the line that matters."""
 
 _SAME = 40
-"""Characters by which a line's own text is found behind what a wrapper put before it."""
+"""Characters by which a line's own text is located behind a wrapper's prefix."""
 
 _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
 """Commands and paths stay whole, so that they can be copied."""
 
 
 def render(causes: Sequence[Cause]) -> str:
-    """All of them, ending with a newline. Nothing in it can harm a terminal."""
+    """Return all causes as text that ends with a newline and is safe to print on a terminal."""
     blocks = ["\n".join(_in_full(cause, _also(cause, causes[0]))) for cause in causes[:_IN_FULL]]
     rest = [f"{place_of(cause) or 'not in the output'}: {clean(cause.heading)}" for cause in causes[_IN_FULL:]]
     return "\n\n".join([*blocks, "\n".join(["Also seen:", *rest])] if rest else blocks) + "\n"
 
 
 def _also(cause: Cause, first: Cause) -> str:
-    """Return what sets a cause apart from the first one: most are its consequences, or were survived before it."""
+    """Return how a cause relates to the first one: most are its consequences, or earlier failures without effect."""
     if cause is first:
         return ""
     if cause.line is None or first.line is None:
@@ -44,7 +44,7 @@ def _also(cause: Cause, first: Cause) -> str:
 
 
 def _in_full(cause: Cause, also: str) -> Iterator[str]:
-    """What is the matter and what to do come first: the lines around it may be many, and a terminal low."""
+    """Yield the problem and its remedy first: the context may be long, and a terminal low."""
     yield f"{also}{clean(cause.heading)}  [{clean(cause.rule)}]"
     place = place_of(cause)
     yield f"  {place}:" if place else "  not in the output"
@@ -56,7 +56,7 @@ def _in_full(cause: Cause, also: str) -> Iterator[str]:
 
 
 def _around(cause: Cause) -> Iterator[str]:
-    """The line that shows it among its neighbours, if it has any; a long one as far as it matters."""
+    """Yield the line of the cause among its neighbours, if there are any; long lines are cut."""
     if len(cause.context) < _NEIGHBOURS or cause.line is None:
         return
     yield "  the lines around it"
@@ -68,10 +68,10 @@ def _around(cause: Cause) -> Iterator[str]:
 
 
 def _whole(cause: Cause, text: str) -> str:
-    """Return the line that shows it: cut elsewhere than its neighbours, so as to show what matters, and with the time
-    or other prefix that they have."""
-    prefix, found, _ = clean(text).partition(clean(cause.text)[:_SAME])
-    return f"{prefix if found else ''}{clean(cause.text)}"
+    """Return the line of the cause, cut so that the part that matters is shown, with the time or other prefix that its
+    neighbours have."""
+    prefix, own_text, _ = clean(text).partition(clean(cause.text)[:_SAME])
+    return f"{prefix if own_text else ''}{clean(cause.text)}"
 
 
 def _paragraph(head: str, text: str) -> list[str]:

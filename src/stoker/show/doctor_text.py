@@ -1,6 +1,6 @@
-"""The doctor's examination as plain text for 80 columns: what fails first, then warnings, then what is well.
+"""Renders the doctor's examination as plain text for 80 columns: failures first, then warnings, then the rest.
 
-Unaware of how anything was found.
+Does not know how anything was checked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIMIT = "limit: "
 
 
 def render(examination: Examination, *, colour: bool) -> str:
-    """The whole table, ending with a newline. Nothing in it can harm a terminal."""
+    """Return the whole table, which ends with a newline and is safe to print on a terminal."""
     lines = [_headline(examination), ""]
     for check in _folded(examination.checks):
         lines += _rows(check, colour=colour)
@@ -39,7 +39,7 @@ def _headline(examination: Examination) -> str:
 
 
 def _folded(checks: Sequence[Check]) -> Iterator[Check]:
-    """All limits that are well on one row: nobody looks for one of them."""
+    """Yield the checks, with all limits that are fine merged into one row: nobody looks for them one by one."""
     well = [check for check in checks if check.status == "ok" and check.name.startswith(_LIMIT)]
     for check in checks:
         if check not in well:
@@ -59,5 +59,5 @@ def _rows(check: Check, *, colour: bool) -> Iterator[str]:
         yield sgr([mark, Span(f" {name.ljust(_NAME)}  {why.pop(0)}".rstrip())], colour=colour)
     yield from (indent + line for line in why)
     if check.remedy:
-        # A command stays on one line, so that it can be copied.
+        # A command must stay on one line so that it can be copied.
         yield f"{indent}-> {clean(check.remedy)}"

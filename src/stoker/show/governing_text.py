@@ -1,6 +1,6 @@
-"""What the plain client says of governing: level, pauses and decisions, without flooding a log that nobody cleans.
+"""What the plain client reports about governing: level, pauses and decisions, without flooding a log.
 
-Unaware of streams, colours and of how the state was obtained.
+Knows no streams and no colours, and not how the state was obtained.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from stoker.model.text import clean
 from stoker.show.level_text import level_text
 
 MAX_NAME = 240
-"""Characters of a name, command or reason in a narration line."""
+"""Maximum characters of a name, command or reason in a narration line."""
 
 SUMMARY_SECONDS = 60.0
-"""Between two lines about what the governor does all the time: short of memory, it holds and starts jobs for hours."""
+"""Interval between two lines about routine decisions: short of memory, the governor holds and starts jobs for hours."""
 
 ROUTINE = {"admit": "started", "hold": "held back", "thaw": "thawed"}
-"""Decisions of the governor that are counted and not listed one by one, by their first word."""
+"""Decisions of the governor that are counted instead of listed one by one, by their first word."""
 
 PLAIN = {"admit": "start", "shed": "stop"}
-"""First words of stoker's own decisions in the journal, and what those say who have read nothing about it."""
+"""First words of stoker's own decisions in the journal, and their plain equivalents."""
 
 SPOKEN_FOR_SECONDS = 2.0
-"""A level that changes so soon after a person's word is what the person asked for, and said already."""
+"""A level that changes this soon after a person's request was reported with that request."""
 
 OWN = ("governor", "engine")
-"""Who decides, where no person does (events.Decided)."""
+"""Who decides, if not a person (events.Decided)."""
 
 NEEDS = ("needs up to ", "needs ~")
-"""How the reason of a job begins that was let go because it fits; the second in journals of before."""
+"""How the reason begins for a job that was started because it fits; the second form is in older journals."""
 
 T = TypeVar("T")
 
 
 class GoverningReporter:
-    """Remembers what was said. Each line comes with the Unix time that it is about."""
+    """Reports changes in governing, and remembers what it has reported. Each line has the Unix time it is about."""
 
     def __init__(self) -> None:
         self._last: DecisionEntry | None = None
@@ -49,19 +49,19 @@ class GoverningReporter:
         self._summary_at = 0.0
 
     def level(self, state: BuildState) -> list[tuple[float, str]]:
-        """The level and the pause, if they are news."""
+        """Return a line about the level and the pause, if they have changed."""
         level = state.level
-        said = self._level
-        if level.target is None or _same(level, said):
+        reported = self._level
+        if level.target is None or _same(level, reported):
             return []
         self._level = level
         person = next((d for d in reversed(state.decisions) if is_person(d)), None)
-        if said is not None and person is not None and state.time - person.time < SPOKEN_FOR_SECONDS:
+        if reported is not None and person is not None and state.time - person.time < SPOKEN_FOR_SECONDS:
             return []
         return [(state.time, level_text(state))]
 
     def decisions(self, state: BuildState, now: float) -> list[tuple[float, str]]:
-        """New decisions: a person's and the grave ones each, the governor's routine as a sum now and then."""
+        """Return new decisions: a person's and the unusual ones one by one, routine ones as an occasional summary."""
         new = newer(state.decisions, self._last)
         self._last = state.decisions[-1] if state.decisions else None
         lines = []
@@ -86,7 +86,7 @@ class GoverningReporter:
 
 
 def newer(items: Sequence[T], last: T | None) -> Sequence[T]:
-    """The items behind `last`; all of them if it is not there any more."""
+    """Return the items after `last`; all of them if it is no longer there."""
     for index in range(len(items) - 1, -1, -1):
         if items[index] == last:
             return items[index + 1 :]
@@ -94,45 +94,45 @@ def newer(items: Sequence[T], last: T | None) -> Sequence[T]:
 
 
 def is_person(decision: DecisionEntry) -> bool:
-    """Whether a person decided, and not stoker itself."""
+    """Return whether a person decided, not stoker itself."""
     return decision.who not in OWN
 
 
 def who_text(decision: DecisionEntry) -> str:
-    """Who decided: stoker, whichever part of it, or a person's name."""
+    """Return who decided: stoker, whichever part of it, or a person's name."""
     return clean(decision.who) if is_person(decision) else "stoker"
 
 
 def in_plain_words(decision: DecisionEntry) -> DecisionEntry:
-    """The decision as it is said to people; a person's own words stay."""
+    """Return the decision in plain words; a person's own words are kept."""
     verb, blank, rest = decision.what.partition(" ")
     if is_person(decision) or verb not in PLAIN:
         return decision
     return replace(decision, what=PLAIN[verb] + blank + rest)
 
 
-def _same(level: Level, said: Level | None) -> bool:
-    """Whether two levels say the same; how wide the scheduler is does not count."""
-    return said is not None and (level.mode, level.target, level.paused, level.guarded) == (
-        said.mode,
-        said.target,
-        said.paused,
-        said.guarded,
+def _same(level: Level, reported: Level | None) -> bool:
+    """Return whether two levels are the same to a reader; the scheduler's window does not count."""
+    return reported is not None and (level.mode, level.target, level.paused, level.guarded) == (
+        reported.mode,
+        reported.target,
+        reported.paused,
+        reported.guarded,
     )
 
 
 def is_routine(decision: DecisionEntry) -> bool:
-    """Whether it is one of the many that a build short of memory takes."""
+    """Return whether a decision is one of the many that are made in a build short of memory."""
     return not is_person(decision) and decision.what.split(" ", 1)[0] in ROUTINE
 
 
 def is_usual(decision: DecisionEntry) -> bool:
-    """Whether it is a job that was let go because it fits: what a build does all the time, and no news to anybody."""
+    """Return whether a decision merely started a job that fits: that happens all the time and is not worth showing."""
     return is_routine(decision) and decision.what.startswith("admit ") and decision.why.startswith(NEEDS)
 
 
 def _line(decision: DecisionEntry) -> str:
-    """What was decided; every line is stoker's, so only a person is named."""
+    """Return what was decided; stoker writes every line, so only a person is named."""
     return f"{_name(decision.who)}: {_what(decision)}" if is_person(decision) else _what(decision)
 
 

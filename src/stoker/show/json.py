@@ -1,6 +1,6 @@
-"""The build for programs: a JSON object per line, each a whole status, at most one a second and one at the end.
+"""Writes the build's status for programs: one JSON object per line, at most one a second, and one at the end.
 
-Unaware of how the state was obtained. Strings from the build are escaped to ASCII, so the lines harm no terminal.
+Does not know how the state was obtained. Strings are escaped to ASCII, so the lines are safe on a terminal.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from stoker.show.sink import Sink
 from stoker.show.update_source import UpdateSource
 
 INTERVAL = 1.0
-"""Least seconds between two lines."""
+"""Minimum seconds between two lines."""
 
 
 async def run_json(source: UpdateSource, stdout: TextIO, *, interval: float = INTERVAL) -> None:
     """Write `{"type": "status", "link": ..., ...}` lines until the build has ended.
 
-    The other keys are those of `stoker status --json`. A reader that goes away ends the lines, not the watching.
+    The other keys are those of `stoker status --json`. If the reader goes away, the lines end, but not the watching.
     """
     sink = Sink(stdout)
     newest = _Newest()
@@ -43,7 +43,7 @@ async def run_json(source: UpdateSource, stdout: TextIO, *, interval: float = IN
 
 
 class _Newest:
-    """The newest update that was not written yet."""
+    """The newest update that has not been written yet."""
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
@@ -60,13 +60,13 @@ class _Newest:
             self.changed.set()
 
     def take(self) -> list[str]:
-        """The line to write, if there is one."""
+        """Return the line to write, if there is one."""
         update, self._update = self._update, None
         self.changed.clear()
         return [] if update is None else [status_line(update)]
 
 
 def status_line(update: Update) -> str:
-    """One line for a program, without its line end. A replay's times are those of its journal."""
+    """Return one line for a program, without its newline. A replay's times are those of its journal."""
     now = update.state.time if update.link == "replay" else time.time()
     return json.dumps({"type": "status", "link": update.link, **status_of(update.state, now)}, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The time left in words, for every screen. Pure. Unaware of how it is estimated."""
+"""Formats the remaining time, for every screen. Pure; does not know how it is estimated."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from stoker.model.status import time_left
 from stoker.model.units import format_left, format_rough
 
 LEARNING = "learning"
-"""What is said in place of a time that may be anything."""
+"""Shown instead of an estimate that is too vague to be useful."""
 
 ANYTHING = 100.0
-"""How many times the low end of a band the high one is, at least, where the estimate says nothing. It is asked of the
-estimate as it was made: later its low end comes down to nothing while the high one is still ahead."""
+"""An estimate is useless if the high end of its band is more than this many times the low end. That is judged by the
+estimate as it was made: later its low end approaches zero while the high end is still ahead."""
 
 SOON, VAGUE = 60.0, 8.0
-"""Seconds below which a band's high end is of the first moments of a build or of the last, and how many times its low
-end it is there at least, where it says nothing either."""
+"""In the first and last moments of a build, when a band's high end is below SOON seconds, the estimate is useless from
+VAGUE times the low end on."""
 
 
 def left_text(state: BuildState, now: float, *, band: bool = True) -> str:
-    """Say how much is left at Unix time `now`, with its band unless asked otherwise; empty if nobody knows,
-    and while a person has paused the build: until that ends no time is right.
+    """Return the time left at Unix time `now`, with its band unless `band` is False; empty if it is unknown, and while
+    a person has paused the build: until the pause ends, any estimate is wrong.
     """
     left, e = time_left(state, now), state.estimate
     if left is None or e is None or state.level.paused != "no":

@@ -1,6 +1,6 @@
-"""The level, the pause and the deck in words, for every screen that has no bars. Pure.
+"""Describes the level, the pause and the deck, for every viewer that has no bars. Pure.
 
-Unaware of screens, of who asked and of how the state was obtained.
+Knows no screens, and not how the state was obtained.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from stoker.model.state import BuildState, Level
 from stoker.model.text import clean
 
 MAX_NAME = 16
-"""Characters of a program's name, as the kernel keeps it."""
+"""Characters that the kernel keeps of a program's name."""
 
 MODES = {"auto": "automatic", "manual": "by hand"}
 
@@ -18,7 +18,7 @@ PAUSES = {"no": "", "soft": "paused, nothing new starts", "hard": "everything is
 
 
 def level_text(state: BuildState) -> str:
-    """What is so now: `level 12 (by hand); 5 run, 7 on deck`, with a pause before it and what else is worth a word."""
+    """Return the present level: `level 12 (by hand); 5 run, 7 on deck`, preceded by a pause, followed by warnings."""
     level = state.level
     if level.target is None:
         return "no level: nothing of this build has been governed"
@@ -30,7 +30,7 @@ def level_text(state: BuildState) -> str:
 
 
 def ungoverned(state: BuildState) -> str:
-    """That nothing is governed, where that is so: `nothing is governed: 2 rustc run without a ninja or make`."""
+    """Return `nothing is governed: 2 rustc run without a ninja or make` if that is the case; else nothing."""
     if state.over or state.governed:
         return ""
     if state.level.ungoverned:
@@ -40,18 +40,18 @@ def ungoverned(state: BuildState) -> str:
 
 
 def compilers(state: BuildState) -> str:
-    """The compilers that nobody can hold: `2 rustc and 1 ld run`."""
+    """Return the compilers that stoker cannot hold: `2 rustc and 1 ld run`."""
     names = " and ".join(f"{count} {clean(name, MAX_NAME)}" for name, count in sorted(state.level.ungoverned.items()))
     return f"{names} {'runs' if sum(state.level.ungoverned.values()) == 1 else 'run'}"
 
 
 def setting(level: Level) -> str:
-    """How many jobs may run, and who says so: `level 12 (by hand)`."""
+    """Return how many jobs may run, and who set that: `level 12 (by hand)`."""
     return f"level {level.target} ({MODES[level.mode]})"
 
 
 def counts(p: Progress) -> str:
-    """How many jobs run and wait: `5 run, 7 on deck, 1 frozen`."""
+    """Return how many jobs run and wait: `5 run, 7 on deck, 1 frozen`."""
     frozen = f", {p.frozen} frozen" if p.frozen else ""
     lost = f" + {p.hostless} without a host" if p.hostless else ""
     running = f"{p.local} run here + {p.remote} remote{lost}" if p.remote or lost else f"{p.running} run"

@@ -1,4 +1,4 @@
-"""What packaging made of a wheel, as plain text, with the verification behind it. Unaware of how it was done."""
+"""Renders the result of packaging a wheel, and its verification, as plain text. Does not know how it was done."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GREEN, _BOLD, _PLAIN = "\x1b[32m", "\x1b[1m", "\x1b[0m"
 
 
 def render_packaged(packaged: Packaged, width: int = WIDTH, *, colour: bool = False) -> str:
-    """The whole page, ending with a newline. Nothing in it can harm a terminal."""
+    """Return the whole page, which ends with a newline and is safe to print on a terminal."""
     rows = [
         ("Wheel", [packaged.output]),
         ("Tag", _tag(packaged)),
@@ -41,8 +41,8 @@ def render_packaged(packaged: Packaged, width: int = WIDTH, *, colour: bool = Fa
 
 
 def _tag(packaged: Packaged) -> list[str]:
-    found = [f"{packaged.tag_before} -> {packaged.tag}  ({packaged.mode} mode)"]
-    return found + [f"{r.who}: {r.tag or 'newer than any manylinux tag'}" for r in packaged.tag_reasons]
+    change = f"{packaged.tag_before} -> {packaged.tag}  ({packaged.mode} mode)"
+    return [change, *(f"{r.who}: {r.tag or 'newer than any manylinux tag'}" for r in packaged.tag_reasons)]
 
 
 def _size(packaged: Packaged) -> str:
@@ -65,7 +65,7 @@ def _vendored(packaged: Packaged) -> Iterable[str]:
 
 
 def _rpaths(files: Sequence[PackagedFile]) -> Iterable[str]:
-    """One entry for each change, whatever number of files has it."""
+    """Yield one entry per change, however many files it affects."""
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for file in files:
         groups.setdefault((file.rpath_before, file.rpath), []).append(file.path)
@@ -79,8 +79,8 @@ def _rpaths(files: Sequence[PackagedFile]) -> Iterable[str]:
 def _gpus(packaged: Packaged) -> list[str]:
     gpus = packaged.gpus
     rows = (("run", gpus.native), ("run, slow first start", gpus.ptx_jit), ("run in part", gpus.part))
-    found = [f"{what}: {' '.join(names)}" for what, names in rows if names]
-    return found or ["no device code of its own: it needs none, or leaves that to the libraries"]
+    texts = [f"{what}: {' '.join(names)}" for what, names in rows if names]
+    return texts or ["no device code of its own: it needs none, or leaves that to the libraries"]
 
 
 def _few(names: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
-"""The build as plain lines, for pipes, dumb terminals and CI: its output on stdout, what stoker has to say on stderr.
+"""Shows a build as plain lines, for pipes, dumb terminals and CI: its output on stdout, stoker's own lines on stderr.
 
-Unaware of how the state was obtained, and never imports Textual. All text from the build passes the sanitiser.
+Does not know how the state was obtained, and never imports Textual. All text from the build passes the sanitiser.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from stoker.show.update_source import OutputLog, UpdateSource
 from stoker.show.verification_text import closing_lines
 
 INTERVAL = 10.0
-"""Seconds between two progress lines: CI systems take ten silent minutes for a hang, people get impatient sooner."""
+"""Seconds between two progress lines: CI systems treat ten silent minutes as a hang; people lose patience sooner."""
 
 MAX_BURST = 10
-"""Lines of one kind for one update; a viewer that comes late sees how many there were, not each of them."""
+"""Maximum lines of one kind per update; a viewer that joins late sees the number of the others."""
 
 MAX_VERDICT = 600
-"""Characters of a line of the verdict: a path, what is wrong with it, and the remedy."""
+"""Maximum characters of a line of the verdict: a path, its problem, and the remedy."""
 
 MAX_LINE = 64 * 1024
-"""Bytes of one line of output that are passed on; the log file has the whole of it."""
+"""Maximum bytes of one output line that are passed on; the log file has the whole line."""
 
 HARMLESS = re.compile(rb"(?:[\x20-\x7e]{0,4096}\n)*")
-"""Lines that the sanitiser would not change: ASCII, no control character (tabs become spaces), not too long."""
+"""Lines that the sanitiser leaves unchanged: ASCII, no control characters (tabs become spaces), not too long."""
 
 CHUNK = 256 * 1024
 POLL, QUIET_POLL = 0.2, 0.8
-"""Bytes of output read at once; seconds between two reads while there is none, at first and later."""
+"""Bytes of output read at once; seconds between two reads while there is no output, at first and later."""
 
 SETTLED = 3.0
-"""Seconds after which a failure in the output is shown: by then the state says whether that job was dropped."""
+"""Seconds after which a failure in the output is shown: by then the state knows whether that job was dropped."""
 
 _STEP = 10
-"""Percent between two progress lines that come before their time."""
+"""Percent of progress after which a line is written before its time."""
 
 _GIB = 2**30
 _GOOD, _BAD, _WARN, _DIM = Ink(fg="green", bold=True), Ink(fg="red", bold=True), Ink(fg="yellow"), Ink(dim=True)
@@ -68,10 +68,10 @@ async def run_plain(
     offset: int = 0,
     attention: Attention | None = None,
 ) -> None:
-    """Follow a build to its end. All output from byte `offset` of its log is written before the last narration line.
+    """Follow a build to its end. All output from byte `offset` of its log on is written before the last narration line.
 
-    `attention` is for a terminal at stderr, and goes there past the sanitiser. A reader of stdout that goes away ends
-    the copying, not the watching; the build never notices either.
+    `attention` is for a terminal on stderr; its escapes bypass the sanitiser. If the reader of stdout goes away, the
+    copying ends, but not the watching; the build never notices either.
     """
     renderer = PlainRenderer(colour=colour)
     out, err, aside = Sink(stdout), Sink(stderr), Sink(sys.__stderr__ or stderr)
@@ -99,7 +99,7 @@ async def run_plain(
 
 
 async def _copy(output: OutputText, out: Sink, err: Sink, over: asyncio.Event) -> None:
-    """Copy the log to stdout, sanitised, until it is over and read to its end as of then."""
+    """Copy the sanitised log to stdout until the build is over and the log is read to its end."""
     end: int | None = None
     pause = POLL
     while not out.broken:
@@ -121,8 +121,8 @@ async def _copy(output: OutputText, out: Sink, err: Sink, over: asyncio.Event) -
 
 
 class OutputText:
-    """The log as harmless lines, read portion by portion from `offset` on. Says in one line what the build tool prints
-    of jobs that were dropped; `state` is what is known so far of which were."""
+    """The log as sanitised lines, read in portions from `offset` on. One line replaces what the build tool prints about
+    dropped jobs; `state` says which jobs are known to be dropped so far."""
 
     def __init__(self, log: OutputLog, offset: int, *, colour: bool) -> None:
         self.offset = offset
@@ -139,7 +139,7 @@ class OutputText:
         return self._log.size()
 
     def lines(self, end: int | None) -> list[str]:
-        """The lines of the next portion. `end` is where the log ends; None if the build still writes."""
+        """Return the lines of the next portion. `end` is where the log ends; None if the build still writes."""
         data = self._log.read(self.offset, CHUNK if end is None else min(CHUNK, end - self.offset))
         if end is None:
             data = self._certain(data)
@@ -151,7 +151,7 @@ class OutputText:
         return [self._line(piece) for line in lines for piece in self._blocks.feed(line, is_dropped)]
 
     def finish(self) -> list[str]:
-        """The last lines, when nothing more is read."""
+        """Return the last lines, when nothing more will be read."""
         is_dropped = names_dropped(self.state)
         last = [piece for line in self._splitter.finish() for piece in self._blocks.feed(line, is_dropped)]
         return [self._line(piece) for piece in (*last, *self._blocks.finish())]
@@ -162,9 +162,9 @@ class OutputText:
         return sgr([Span(f"stoker: {killed_text.dropped_text(piece)}", _DIM)], colour=self._colour)
 
     def _certain(self, data: bytes) -> bytes:
-        """`data` up to the first line on a failed job of which it is too early to know whether it was dropped.
+        """Return `data` up to the first failed job that may still turn out to be dropped.
 
-        The state follows the output by up to a second.
+        The state lags the output by up to a second.
         """
         now = time.monotonic()
         self._sizes.append((now, self.size()))
@@ -178,7 +178,7 @@ class OutputText:
 
 
 def _output_lines(splitter: LineSplitter, data: bytes, *, colour: bool) -> list[str]:
-    """The lines that `data` completes. Plain ASCII, most of any build's output, goes through in one piece."""
+    """Return the lines that `data` completes. Plain ASCII, which is most of any output, passes in one piece."""
     first = 0 if splitter.idle else data.find(b"\n") + 1
     end = data.rfind(b"\n") + 1
     if first >= end or not HARMLESS.fullmatch(data, first, end):
@@ -193,22 +193,22 @@ def _output_line(line: bytes, *, colour: bool) -> str:
 
 
 class Dated(NamedTuple):
-    """A line of narration without its stamp, and the Unix time that it is about."""
+    """A line of narration without its timestamp, and the Unix time that it is about."""
 
     when: float
     spans: list[Span]
 
 
 class PlainRenderer:
-    """Turns updates into lines that say what is new. Holds only what was said already."""
+    """Turns updates into lines about what is new. Its only state is what it has reported already."""
 
     def __init__(self, *, colour: bool = False, interval: float = INTERVAL) -> None:
         self._colour = colour
         self._interval = interval
-        self._said_start = False
-        self._said_end = False
-        self._said_verdict = False
-        self._said_until = 0.0
+        self._reported_start = False
+        self._reported_end = False
+        self._reported_verdict = False
+        self._latest = 0.0
         self._lost = self._linked = False
         self._step = (0, 1)
         self._schedulers: set[int] = set()
@@ -219,7 +219,7 @@ class PlainRenderer:
         self._next_percent = float(_STEP)
 
     def update(self, update: Update, now: float) -> list[str]:
-        """The lines for an update that came at Unix time `now`."""
+        """Return the lines for an update that arrived at Unix time `now`."""
         state = update.state
         dated = [
             *self._link(update, now),
@@ -234,17 +234,17 @@ class PlainRenderer:
         return [sgr(line, colour=self._colour) for line in lines]
 
     def _in_order(self, dated: list[Dated]) -> list[list[Span]]:
-        """By time. What is learnt late is dated when it is learnt, so that no line is older than the one above it."""
+        """Sort by time. A late line gets the time of the line above it, so that the times never go back."""
         lines = []
         for when, line in sorted(dated, key=lambda d: d.when):
-            self._said_until = max(self._said_until, when)
-            lines.append([_stamp(self._said_until), *line])
+            self._latest = max(self._latest, when)
+            lines.append([_stamp(self._latest), *line])
         return lines
 
     def _start(self, state: BuildState) -> list[list[Span]]:
-        if self._said_start or not state.id:
+        if self._reported_start or not state.id:
             return []
-        self._said_start = True
+        self._reported_start = True
         lines = [[Span(f"stoker: {_name(state.name)} ({_name(state.id)}): {_name(shlex.join(state.command))}")]]
         if not state.over:
             lines.append([Span(f"stoker: see it in full from any terminal: stoker attach {_name(state.id)}", _DIM)])
@@ -271,7 +271,7 @@ class PlainRenderer:
             return []
         self._step = step.index, step.attempt
         if step.index > 1 or step.attempt > 1:
-            self._failures = 0  # what failed before is forgiven, and would be said again if it failed again
+            self._failures = 0  # start over: a step that fails again is reported again
         if step.attempt > 1:
             return [_line(now, f"step {step.index} of {step.count}, attempt {step.attempt}: {_name(step.name)}", _WARN)]
         return [_line(now, f"step {step.index} of {step.count}: {_name(step.name)}")] if step.count > 1 else []
@@ -279,7 +279,7 @@ class PlainRenderer:
     def _new_schedulers(self, state: BuildState, now: float) -> list[Dated]:
         new = [s for s in state.schedulers.values() if s.sid not in self._schedulers and s.plan is not None]
         self._schedulers.update(s.sid for s in new)
-        # Its plan may come late: what failed in it is not reported before it.
+        # Its plan may arrive late; its failures must not be reported before it.
         return _burst([_line(min(now, s.started), _scheduler(s)) for s in new], "scheduler")
 
     def _notices(self, state: BuildState) -> list[Dated]:
@@ -298,7 +298,7 @@ class PlainRenderer:
         return _burst([_failure(f) for f in new], "failure")
 
     def _progress(self, update: Update, now: float) -> list[Dated]:
-        """A line every interval, and at every tenth of the way."""
+        """Return a line at every interval and at every tenth of the progress."""
         state = update.state
         if state.over or self._lost or update.link == "ended" or not state.id:
             return []
@@ -313,9 +313,9 @@ class PlainRenderer:
         return [_line(now, _progress_text(state, now))]
 
     def _verdict(self, state: BuildState) -> list[list[Span]]:
-        if self._said_verdict or state.verification is None:
+        if self._reported_verdict or state.verification is None:
             return []
-        self._said_verdict = True
+        self._reported_verdict = True
         inks = {"good": _GOOD, "warn": _WARN, "bad": _BAD}
         (standing, text), *rest = closing_lines(state.verification)
         head = [Span("stoker: "), Span("verified", inks[standing]), Span(f": {clean(text, MAX_VERDICT)}")]
@@ -323,9 +323,9 @@ class PlainRenderer:
 
     def _end(self, update: Update) -> list[list[Span]]:
         state = update.state
-        if self._said_end or not (state.over or update.link == "ended"):
+        if self._reported_end or not (state.over or update.link == "ended"):
             return []
-        self._said_end = True
+        self._reported_end = True
         closing = cache_text.closing_lines(state.cache) if state.cache is not None else []
         closing += [("remote", remote)] if (remote := remote_text.outcome_text(state)) else []
         closing += [("killed", line) for line in killed_text.cost_lines(state)]
@@ -346,7 +346,7 @@ def _line(when: float, text: str, ink: Ink | None = None) -> Dated:
 
 
 def _burst(lines: list[Dated], what: str) -> list[Dated]:
-    """The newest lines, and how many older ones there are."""
+    """Return the newest lines, below the number of older ones."""
     more = len(lines) - MAX_BURST
     if more <= 0:
         return lines
@@ -379,7 +379,7 @@ def _failure(failure: Failure) -> Dated:
 
 
 def _progress_text(state: BuildState, now: float) -> str:
-    """`1204/6579  18 %  28 running  mem 18.2/23.4 GiB  ETA 24-31 min`: as much of it as is known."""
+    """Return `1204/6579  18 %  28 running  mem 18.2/23.4 GiB  ETA 24-31 min`, as far as it is known."""
     p = progress_of(state)
     parts = []
     if state.schedulers:
@@ -406,7 +406,7 @@ def _progress_text(state: BuildState, now: float) -> str:
 
 
 def _share_of(used: int, total: int) -> str:
-    """`18.2/23.4 GiB`, or `446/600 MiB` below 10 GiB."""
+    """Return `18.2/23.4 GiB`, or `446/600 MiB` below 10 GiB."""
     if total >= 10 * _GIB:
         return f"{used / _GIB:.1f}/{total / _GIB:.1f} GiB"
     return f"{used / 2**20:.0f}/{total / 2**20:.0f} MiB"
@@ -420,7 +420,7 @@ def _ending(state: BuildState) -> list[Span]:
     why = re.sub(rf"exit status {state.exit_code}(?:: |$)", "", state.reason, count=1).removesuffix(": ")
     reason = f": {_name(why)}" if why else ""
     if state.outcome == "stopped":
-        how = _name(why.removeprefix("stopped").lstrip(": "))  # not twice
+        how = _name(why.removeprefix("stopped").lstrip(": "))  # the line begins with "stopped" already
         text = f" {how} after {took}" if how.startswith("by ") else f" after {took}: {how}" if how else f" after {took}"
         return [Span("stoker: "), Span("stopped", _WARN), Span(text)]
     if state.outcome is None:
@@ -431,7 +431,7 @@ def _ending(state: BuildState) -> list[Span]:
 
 
 def _used(state: BuildState) -> str:
-    """What the build took at most, and what it wrote; nothing of what is not known."""
+    """Return the build's peaks and what it wrote, leaving out what is unknown."""
     figures = (
         (state.memory.build_peak, "peak {}"),
         (state.disk_written, "{} written to disk"),

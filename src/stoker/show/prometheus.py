@@ -1,6 +1,6 @@
-"""A build's status as metrics for Prometheus, in its text format. Unaware of files and of HTTP.
+"""Renders a build's status as Prometheus metrics, in the text format. Knows no files and no HTTP.
 
-prometheus-client is asked for when metrics are wanted, and by nobody else: it is an extra.
+prometheus-client is an optional dependency, imported only when metrics are requested.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ METRICS = {
     "cache.hits": ("stoker_cache_hits", "Hits of the compiler cache"),
     "cache.misses": ("stoker_cache_misses", "Misses of the compiler cache"),
 }
-"""What is shown: the key in `status --json`, the metric's name (sizes and times in base units), and its help."""
+"""The exported metrics: the key in `status --json`, the metric's name (sizes and times in base units), and its help."""
 
 
 class NoPrometheusError(Exception):
-    """prometheus-client is not installed; the message says how to get it."""
+    """prometheus-client is not installed; the message says how to install it."""
 
 
 def metrics(states: Iterable[BuildState], now: float) -> str:
@@ -48,7 +48,7 @@ def metrics(states: Iterable[BuildState], now: float) -> str:
     try:
         from prometheus_client import CollectorRegistry, Gauge, generate_latest
     except ImportError as err:
-        raise NoPrometheusError("metrics want prometheus-client: pip install 'stoker[metrics]'") from err
+        raise NoPrometheusError("metrics need prometheus-client: pip install 'stoker[metrics]'") from err
     registry = CollectorRegistry()
     gauges = {key: Gauge(name, words, LABELS, registry=registry) for key, (name, words) in METRICS.items()}
     phase = Gauge("stoker_build_state", "1 for the state that the build is in", (*LABELS, "state"), registry=registry)
@@ -61,7 +61,7 @@ def metrics(states: Iterable[BuildState], now: float) -> str:
 
 
 def _values(status: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield what is known."""
+    """Yield the key and value of each metric that is known."""
     for key in METRICS:
         value: Any = status
         for name in key.split("."):

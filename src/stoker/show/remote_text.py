@@ -1,4 +1,4 @@
-"""Jobs on other machines in words, for every screen. Pure. Unaware of how hosts are asked."""
+"""Describes jobs on other machines, for every viewer. Pure; does not know how hosts are queried."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ MAX_HOST = 64
 
 
 def counts(p: Progress) -> str:
-    """Who works where: `12 local + 28 remote`, and how many have lost their host; without other machines only
-    `12 running`."""
+    """Return where jobs run: `12 local + 28 remote`, and how many have no host now; `12 running` if all run here."""
     lost = f" + {p.hostless} without a host" if p.hostless else ""
     return f"{p.local} local + {p.remote} remote{lost}" if p.remote or lost else f"{p.running} running"
 
 
 def slots_text(state: BuildState) -> str:
-    """How many slots of other machines there are: `28 of 40 slots on 5 hosts`."""
+    """Return the slots on other machines: `28 of 40 slots on 5 hosts`."""
     known = [host for engine in state.remote.engines for host in engine.hosts]
     return f"{use_text(state)} on {count(len(known), 'host')}"
 
 
 def use_text(state: BuildState) -> str:
-    """How many slots of other machines are used of how many: `28 of 40 slots`.
+    """Return how many slots of other machines are used: `28 of 40 slots`.
 
-    More may be used than there are: jobs wait for a place there, or end on a host that gets no more. Then it is
-    `4 in use, 2 slots`.
+    More may be used than exist: jobs wait for a slot there, or finish on a host that gets no new ones. Then the text
+    is `4 in use, 2 slots`.
     """
     used, slots = sum(state.used_hosts.values()), state.remote.slots
     return f"{used} in use, {count(slots, 'slot')}" if used > slots else f"{used} of {count(slots, 'slot')}"
 
 
 def finished_on(state: BuildState, host: RemoteHost) -> int:
-    """Jobs that a host has finished: an engine that counts by itself knows of all, and of passes within a job."""
+    """Return how many jobs a host has finished; an engine's own count has all of them, and passes within a job."""
     return max(state.remote.finished.get(host.name, 0), host.compiled)
 
 
 def outcome_text(state: BuildState) -> str:
-    """What other machines did for a build: `31 compiled elsewhere on 2 hosts, 7 fell back`; empty if nothing."""
+    """Return what other machines did for a build: `31 compiled elsewhere on 2 hosts, 7 fell back`; empty if nothing."""
     hosts = [host for engine in state.remote.engines for host in engine.hosts]
     done = [finished_on(state, host) for host in hosts]
     back = sum(host.fallbacks for host in hosts)
@@ -52,12 +51,12 @@ def outcome_text(state: BuildState) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """A number and its noun: `1 host`, `2 hosts`."""
+    """Return a number with its noun: `1 host`, `2 hosts`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def trouble_text(state: BuildState) -> str:
-    """What is wrong with hosts now, in a few words: one by its name, of several how many; empty if nothing is."""
+    """Return what is wrong with hosts now, briefly: one by name, several by number; empty if nothing is."""
     if state.over:
         return ""
     unused = [host for engine in state.remote.engines for host in engine.hosts if host.why_unused]

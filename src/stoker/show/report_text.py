@@ -1,4 +1,4 @@
-"""A verification report as plain text. Unaware of terminals, but for a size and colours; and of how it was obtained."""
+"""Renders a verification report as plain text. Knows size and colours, but no terminal, and not how it was obtained."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ VERDICTS = {
 }
 SEVERITIES = {"error": "ERROR", "warning": "warning", "info": "note"}
 WIDTH = 80
-"""Columns where nobody says how many there are."""
+"""Columns if the width is unknown."""
 
 _NARROWEST_PAGE = 40
 _WHOLE: Any = {"break_long_words": False, "break_on_hyphens": False}
 """Paths stay whole, so that they can be copied."""
 
 _NARROWEST = 30
-"""Columns that a table's last one has at least, even if the line gets longer than the others."""
+"""Minimum width of a table's last column, even if the line then exceeds the page."""
 
 _MAX_FILES = 12
 _MAX_NAMES = 3
@@ -54,9 +54,9 @@ _INKED = re.compile("|".join(rf"(?:^|(?<=  )){re.escape(t)}(?=[.:]?(?: |$))" for
 
 
 def render(report: Report, width: int = WIDTH, height: int = 0, *, colour: bool = False) -> str:
-    """The whole report, ending with a newline. Nothing in it can harm a terminal.
+    """Return the whole report, which ends with a newline and is safe to print on a terminal.
 
-    `width` in columns; on a terminal of `height` lines where the verdict has scrolled away, it stands at the end too.
+    `width` is in columns. If the report is longer than `height` lines, the verdict is repeated at the end.
     """
     width = max(_NARROWEST_PAGE, width)
     headline = textwrap.wrap(verdict_line(report), width, **_WHOLE)
@@ -77,7 +77,7 @@ def render(report: Report, width: int = WIDTH, height: int = 0, *, colour: bool 
 
 
 def verdict_line(report: Report) -> str:
-    """The verdict in one sentence, what is behind it, and what has to hold for it."""
+    """Return the verdict in one sentence, with its reason and its condition."""
     condition = f"if {clean(report.condition)}" if report.condition else ""
     if report.verdict in HEADLINES:
         what = clean("; ".join(t for t in (verdict_reason(report).removesuffix("."), report.scope) if t))
@@ -107,7 +107,7 @@ def _devices(report: Report, width: int) -> list[str]:
 
 
 def _archs(report: Report, width: int) -> list[str]:
-    """Every architecture, asked for or found: what it costs, and in how many files it is."""
+    """Return every architecture, requested or found: its size, and in how many files it is."""
     asked = {r.arch: r.state for r in report.requested}
     coded = [f for f in report.files if f.has_code]
     held = {(a.kind, a.arch) for f in coded for a in f.code}
@@ -164,10 +164,10 @@ def _runs(report: Report, width: int) -> list[str]:
 
 
 def _problems(problems: Sequence[Problem], width: int) -> Iterator[str]:
-    """One entry for each text, whatever number of files it is about."""
+    """Yield one entry per distinct text, however many files it is about."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for problem in problems:
-        # Of what cannot be read the folder may be what is wrong.
+        # If a file cannot be read, its folder may be the reason, so show the whole path.
         name = problem.file if problem.unreadable else _name(problem.file)
         groups.setdefault((problem.severity, problem.what, problem.remedy), []).append(name)
     for (severity, what, remedy), files in list(groups.items())[:_MAX_PROBLEMS]:
@@ -183,7 +183,7 @@ def _problems(problems: Sequence[Problem], width: int) -> Iterator[str]:
 
 
 def _name(path: str) -> str:
-    """A path's last part; a wheel's member by its own path."""
+    """Return a path's last part; for a member of a wheel, its path within the wheel."""
     return path.rsplit("::", 1)[-1] if "::" in path else path.rsplit("/", 1)[-1]
 
 

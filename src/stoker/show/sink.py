@@ -1,4 +1,4 @@
-"""A stream that may block, be closed by its reader, or be too narrow for some characters. Unaware of builds."""
+"""Writes to a stream that may block, lose its reader, or lack some characters in its encoding. Knows no builds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TextIO
 
 
 class Sink:
-    """Writes lines to stdout or stderr from a thread, so that a slow reader holds up nothing else.
+    """Writes lines to stdout or stderr in a thread, so that a slow reader blocks nothing else.
 
-    After the first error nothing is written any more: who reads `| head` has seen enough. `error` then holds it.
+    After the first error, which `error` then holds, it writes nothing more: the reader may be `| head`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -25,7 +25,7 @@ class Sink:
         return self.error is not None
 
     async def write(self, lines: Sequence[str]) -> None:
-        """Write lines, each with a line end, and flush. Never raises OSError."""
+        """Write lines, each with a newline, and flush. Never raises OSError."""
         await self.send("".join(f"{line}\n" for line in lines))
 
     async def send(self, text: str) -> None:
@@ -44,7 +44,7 @@ class Sink:
         self._stream.flush()
 
     def _silence(self) -> None:
-        """Let the interpreter's own flush at exit go nowhere, instead of failing once more."""
+        """Redirect the stream to /dev/null, so that the interpreter's flush at exit does not fail again."""
         with contextlib.suppress(OSError, ValueError):
             descriptor = self._stream.fileno()
             null = os.open(os.devnull, os.O_WRONLY)

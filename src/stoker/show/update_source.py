@@ -1,6 +1,6 @@
-"""The seam between screens and builds: what a screen is given, as protocols.
+"""The interface between viewers and builds, as protocols.
 
-Unaware of sockets, journals and replay, which implement these elsewhere.
+Knows no sockets, journals or replay; those implement it elsewhere.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ class OutputLog(Protocol):
     """The build's raw output, by byte offset. It may grow while it is read."""
 
     def size(self) -> int:
-        """Bytes written so far; 0 while there is no output."""
+        """Return the bytes written so far; 0 while there is no output."""
         ...
 
     def read(self, offset: int, length: int) -> bytes:
-        """Up to `length` bytes from `offset`; fewer at the end."""
+        """Return up to `length` bytes from `offset`; fewer at the end."""
         ...
 
 
 class UpdateSource(Protocol):
-    """A build to look at: live, ended or replayed."""
+    """A build to show: live, ended or replayed."""
 
     @property
     def read_only(self) -> bool:
-        """True when commands would be refused: no key that acts should be offered."""
+        """True if commands would be refused, so that no key that acts should be offered."""
         ...
 
     @property
@@ -39,11 +39,11 @@ class UpdateSource(Protocol):
         ...
 
     def updates(self) -> AsyncIterator[Update]:
-        """The state now, then again whenever it changes; ends after an update whose link is "ended"."""
+        """Yield the state now and whenever it changes; ends after an update whose link is "ended"."""
         ...
 
     async def command(self, verb: str, **arguments: object) -> None:
-        """Ask for something; raises `stoker.model.update.CommandRefused`.
+        """Send a command; raises `stoker.model.update.CommandRefused`.
 
         Verbs of a live build: level(jobs: int | None, or change: int; ignore_memory: bool), pause(now: bool),
         resume(), job(jid: int, act: freeze, thaw, alone, together or kill), stop(force: bool). Verbs of a replay:
@@ -52,28 +52,28 @@ class UpdateSource(Protocol):
         ...
 
     async def processes(self, jid: int) -> ProcessTree:
-        """The processes of one job that lives; raises `stoker.model.update.CommandRefused`.
+        """Return the processes of one live job; raises `stoker.model.update.CommandRefused`.
 
-        Only the engine can say: they are in no journal.
+        Only the engine knows them: they are in no journal.
         """
         ...
 
 
 class LookMemory(Protocol):
-    """Remembers where a build stood when its person last looked at it, as well as it can: nothing is raised."""
+    """Remembers where a build stood when the user last looked at it. Best effort: never raises."""
 
     def recall(self) -> Look | None:
-        """The last look; None on the first one, or where nothing can be remembered."""
+        """Return the last look; None if there was none, or it could not be saved."""
         ...
 
     def remember(self, look: Look) -> None:
-        """Replace the last look. It may wait for a disk."""
+        """Replace the last look. May wait for a disk."""
         ...
 
 
 class GoOn(Protocol):
-    """Starts the build that goes on with one that failed or was stopped."""
+    """Resumes a build that failed or was stopped."""
 
     async def __call__(self, *, remedy: bool) -> None:
-        """Start it, with what the diagnosis offers if `remedy`; raises `stoker.model.update.CommandRefused`."""
+        """Resume it, applying the diagnosis's remedy if `remedy`; raises `stoker.model.update.CommandRefused`."""
         ...

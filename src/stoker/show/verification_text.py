@@ -1,6 +1,6 @@
-"""A verification in words: the verdict in one line, and the lines that end a plain build. Pure.
+"""Describes a verification: the verdict in one line, and the lines that end a plain build. Pure.
 
-Unaware of screens. Text comes from binaries and drivers: whoever shows it passes it through the sanitiser.
+Knows no screens. The texts contain strings from binaries and drivers: callers must sanitise them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _VERDICT_CLAUSES: Sequence[tuple[Verdict, str]] = (
 )
 MAX_NAMES = 3
 MAX_LINES = 6
-"""Problems listed at the end of a plain build; the rest is on the screen and in `status --json`."""
+"""Problems listed at the end of a plain build; the others are on the screen and in `status --json`."""
 
 
 class ProblemGroup(NamedTuple):
@@ -59,7 +59,7 @@ class ProblemGroup(NamedTuple):
 
 
 def headline(report: Report) -> tuple[Standing, str]:
-    """The verdict in one line, worst news first."""
+    """Return the verdict in one line, worst news first."""
     clauses = [
         f"{words} {_and_more(_devices(d for d in report.devices if d.verdict == verdict))}"
         for verdict, words in _VERDICT_CLAUSES
@@ -88,7 +88,7 @@ def _without_code(report: Report) -> str:
 
 
 def verdict_reason(report: Report) -> str:
-    """What is behind a verdict that is not good: the GPUs that have it, or the first problem as grave as it."""
+    """Return the reason for a verdict that is not good: its GPUs, or the first problem of the same severity."""
     if report.verdict not in ("part", "no", "unread"):
         return ""
     devices = [d for d in report.devices if d.verdict == report.verdict]
@@ -111,7 +111,7 @@ def verdict_reason(report: Report) -> str:
 
 
 def standing(report: Report) -> Standing:
-    """Good when everything runs as it is, bad when something does not run at all or is missing."""
+    """Return "good" if everything runs as it is, "bad" if something does not run at all or is missing, else "warn"."""
     if not report.ok:
         return "bad"
     good = report.verdict != "part" and all(STANDINGS[d.verdict] == "good" for d in report.devices)
@@ -119,7 +119,7 @@ def standing(report: Report) -> Standing:
 
 
 def problem_groups(report: Report) -> list[ProblemGroup]:
-    """The problems, gravest first, each text once."""
+    """Return the problems, most severe first, each text once."""
     groups: dict[tuple[Severity, str, str], list[str]] = {}
     for problem in report.problems:
         groups.setdefault((problem.severity, problem.what, problem.remedy), []).append(problem.file)
@@ -127,12 +127,12 @@ def problem_groups(report: Report) -> list[ProblemGroup]:
 
 
 def problems_of(report: Report, path: str) -> list[Problem]:
-    """What is wrong with one file, or with a member of it: a library's is LIBRARY(MEMBER)."""
+    """Return the problems of one file, or of its members; a library's member is named LIBRARY(MEMBER)."""
     return [p for p in report.problems if p.file == path or p.file.startswith(f"{path}(")]
 
 
 def closing_lines(report: Report) -> list[tuple[Standing, str]]:
-    """The verdict, why, and what to do, for the end of a build in plain lines."""
+    """Return the verdict, its reasons, and the remedies, for the end of a plain build."""
     lines = [headline(report)]
     whys = dict.fromkeys((d.verdict, device_name(d), d.why) for d in report.devices if d.verdict != "native")
     lines += [(STANDINGS[verdict], f"{name}: {VERDICTS[verdict]}: {why}") for verdict, name, why in whys]
@@ -148,17 +148,17 @@ def closing_lines(report: Report) -> list[tuple[Standing, str]]:
 
 
 def device_name(device: DeviceReport) -> str:
-    """A GPU with its capability, which a name such as "compute capability 9.0" holds already."""
+    """Return a GPU's name with its capability, unless the name contains it, as in "compute capability 9.0"."""
     return device.name if device.capability in device.name else f"{device.name} ({device.capability})"
 
 
 def short_name(path: str) -> str:
-    """A path's last part, be it of a file or of a wheel's member."""
+    """Return the last part of a path, of a file or of a wheel's member."""
     return path.rpartition("::")[2].rpartition("/")[2] or path
 
 
 def distinct(report: Report) -> list[tuple[int, DeviceReport, int]]:
-    """Each kind of GPU once: its first place among the devices, itself, and how many there are."""
+    """Return each kind of GPU once: its first index among the devices, the device, and their number."""
     counts = Counter((d.name, d.capability, d.verdict) for d in report.devices)
     first: dict[tuple[str, str, Verdict], tuple[int, DeviceReport]] = {}
     for place, device in enumerate(report.devices):
