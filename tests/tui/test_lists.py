@@ -183,7 +183,7 @@ async def test_a_click_on_a_failure_chooses_it() -> None:
         (lambda: FakeSource(builds.done().state, "ended"), ("c",), "there is nothing to resume"),
         (lambda: FakeSource(builds.running(3).state), ("c",), "the build has not ended"),
         (lambda: FakeSource(builds.running(3).state), ("space",), "only in a replay"),
-        (lambda: FakeSource(builds.running(3).state, read_only=True), ("p",), "this viewer only looks"),
+        (lambda: FakeSource(builds.running(3).state, read_only=True), ("p",), "this viewer is read-only"),
         (lambda: FakeSource(builds.running(3).state, "replay"), ("s",), "this is a replay"),
         (lambda: FakeSource(builds.running(3).state), ("t", "X"), "X (kill) works on the dashboard screen only"),
     ],

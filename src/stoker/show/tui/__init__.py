@@ -1,1 +1,1 @@
-"""The terminal interface, made with Textual. Unaware of sockets, journals and how a build runs."""
+"""The terminal interface, built with Textual. Knows no sockets and no journals, and not how a build runs."""

@@ -1,6 +1,6 @@
-"""The terminal interface: takes a Source, and draws its newest state once a second.
+"""The terminal interface: takes an UpdateSource and draws its newest state once a second.
 
-Unaware of sockets, journals and how a build runs. Leaving it never touches the build.
+Knows no sockets and no journals, and not how a build runs. Leaving it never affects the build.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ HANG_UP = 129
 """Exit status of a viewer whose terminal went away (128 + SIGHUP)."""
 
 TICK = 1.0
-"""Seconds between frames: clocks show seconds, and a slow link should carry no more."""
+"""Seconds between frames: clocks show seconds, and a slow link should not carry more."""
 
 QUIET = AttentionSettings("off", "no", "no")
 
 ThemeWatch = Callable[[], AsyncIterator[tuple[Mapping[str, Theme], Sequence[object]]]]
-"""Yields all themes, and what is wrong with any, whenever a theme file changes."""
+"""Yields all themes, and the errors in them, whenever a theme file changes."""
 
 PAGES: Mapping[str, type[PageScreen]] = {
     "output": OutputScreen,
@@ -63,14 +63,14 @@ PAGES: Mapping[str, type[PageScreen]] = {
 
 
 class ScreensError(Exception):
-    """A fault in the screens has ended them; what it was has been printed."""
+    """The screens have crashed; the traceback has been printed."""
 
 
 class StokerApp(ControlApp):
-    """The screens over one source. Its return value is None if the person left while the build went on."""
+    """The screens over one source. Its return value is None if the user left while the build was running."""
 
     TITLE = "stoker"
-    COMMAND_PALETTE_BINDING = "f24"  # the real key is in the action table; Textual insists on one of its own
+    COMMAND_PALETTE_BINDING = "f24"  # the real key is in the action table, but Textual requires one here
     CSS = (
         """
     PageScreen { background: $background; color: $foreground; }
@@ -116,7 +116,7 @@ class StokerApp(ControlApp):
         self._pages: dict[str, PageScreen] = {}
         self._make_closing, self._end_words = closing, ""
         self.failure: BaseException | None = None
-        """Why the source has nothing to show."""
+        """The exception that ended the source."""
 
     @property
     def moment(self) -> Moment:
@@ -132,7 +132,7 @@ class StokerApp(ControlApp):
         return DashboardScreen()
 
     def on_mount(self) -> None:
-        """Begin to listen and to tick."""
+        """Start to follow the source, and to tick."""
         for name, page in PAGES.items():
             self.install_screen(page(), name)
         self.use_theme(self.theme_name)
@@ -147,11 +147,11 @@ class StokerApp(ControlApp):
         if self._watch_themes is not None:
             self.run_worker(self._follow_themes(self._watch_themes), group="themes")
         self.set_interval(self._tick_seconds, self.tick)
-        # Leave as with the key, which gives the terminal back; Python's default would end us in the middle of it.
+        # Leave as with the key, which restores the terminal; Python's default handler would not.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
 
     async def _listen(self) -> None:
-        """Keep the newest update; what matters at once is drawn at once, the rest waits for the tick."""
+        """Keep the newest update; draw urgent changes at once, the others at the next tick."""
         async for update in self.source.updates():
             before, self.newest = self.newest, update
             self.queue.settle(update.state)
@@ -161,30 +161,30 @@ class StokerApp(ControlApp):
                 self.tick()
 
     async def _keep_looks(self, absence: Absence) -> None:
-        """Remember every few seconds where the build stands, for a viewer that is killed; a busy disk delays no key."""
+        """Save every few seconds where the build stands, in case the viewer is killed; in a thread: disks may block."""
         while True:
             await asyncio.to_thread(absence.remember, self.newest.state, self.moment.now)
             await asyncio.sleep(REMEMBER_SECONDS)
 
     def remember_look(self) -> None:
-        """Remember where the build stands as the person leaves."""
+        """Save where the build stands when the user leaves."""
         if self._absence is not None:
             self._absence.remember(self.newest.state, self.moment.now)
 
     async def on_event(self, event: Event) -> None:
-        """The first key takes away what was said of the time before."""
+        """Dismiss the line about the absence at the first key."""
         if isinstance(event, Key) and self._absence is not None:
             self._absence.dismiss()
         await super().on_event(event)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Without a source there is nothing to show: leave, and let whoever opened the screens say why."""
+        """Leave if the source has failed: there is nothing to show, and the caller reports why."""
         if event.worker.group == "source" and event.state == WorkerState.ERROR:
             self.failure = event.worker.error
             self.exit(None, 1)
 
     async def _follow_themes(self, watch: ThemeWatch) -> None:
-        """Take changed themes on; one with a fault leaves the one in use as it is."""
+        """Apply changed themes; a theme with an error does not replace the one in use."""
         async for themes, errors in watch():
             for error in errors:
                 self.inform(str(error), "error")
@@ -193,11 +193,11 @@ class StokerApp(ControlApp):
                 self.use_theme(self.theme_name)
 
     def tick(self) -> None:
-        """Draw the newest state; nothing before the first screen and after the last."""
+        """Draw the newest state, unless no screen is open yet, or any more."""
         if not self.screen_stack:
             return
         if not self.is_headless and terminal_is_gone():
-            # Where hang-ups are ignored nothing else shows it, and Textual would read from nowhere for ever.
+            # If SIGHUP is ignored, nothing else reveals that, and Textual would read in an endless loop.
             os._exit(HANG_UP)
         self.queue.settle(self.newest.state)
         self._turn_to_end()
@@ -205,18 +205,18 @@ class StokerApp(ControlApp):
         self._send_aside(self.attention.look(self.newest))
 
     def _send_aside(self, escape: str) -> None:
-        """Send the terminal what is not drawn."""
+        """Send an escape that draws nothing to the terminal."""
         if self._driver is not None and escape:
             self._driver.write(escape)
 
     def redraw(self) -> None:
-        """Draw what is known on what can be seen."""
+        """Draw the current state on the visible screens."""
         redraw_seen(self.screen_stack)
 
     def _turn_to_end(self) -> None:
-        """Show the end screen once when the build is over, as soon as nothing else is looked at.
+        """Show the end screen once when the build is over, as soon as the dashboard is in front.
 
-        It is taken back when a replay goes on.
+        Close it if a replay goes back and continues.
         """
         if not self.newest.state.over:
             self._end_announced = self._end_shown = False
@@ -233,7 +233,7 @@ class StokerApp(ControlApp):
             self.inform(f"The build has ended: {self.newest.state.outcome}")
 
     def action_open(self, name: str) -> None:
-        """Show a page in place of the one shown, or go back if it is shown already."""
+        """Show a page instead of the present one, or go back if it is open already."""
         shown = isinstance(self.screen, PAGES[name])
         if not isinstance(self.screen, DashboardScreen | EndScreen):
             self.pop_screen()
@@ -242,23 +242,23 @@ class StokerApp(ControlApp):
         self._turn_to_end()
 
     def closing(self) -> str:
-        """What whoever opened the screens adds to the end; made once, when the build is over."""
+        """Return the caller's addition to the end screen; computed once, when the build is over."""
         if self.newest.state.over and not self._end_words:
             self._end_words = self._make_closing()
         return self._end_words
 
     def show_output(self, offset: int) -> None:
-        """The output at a byte offset."""
+        """Show the output at a byte offset."""
         self.action_open("output")
         page = self.get_screen("output")
         if isinstance(page, OutputScreen):
             page.jump(offset)
 
     async def action_back(self) -> None:
-        """Undo the innermost thing: a search, a filter, the cursor, or the screen."""
+        """Undo the most recent of: a search, a filter, the cursor, the screen."""
         screen = self.screen
         if isinstance(screen, EndScreen) and self.newest.state.over:
-            # Not out of the screens: a slow line delivers an arrow key as Esc and letters.
+            # Do not leave the app: a slow line delivers an arrow key as Esc followed by letters.
             self.inform(
                 f"the build has ended; {self.moment.key('detach')} leaves, {self.moment.key('help')} shows all keys"
             )
@@ -268,12 +268,12 @@ class StokerApp(ControlApp):
 
 
 def _at_once(update: Update) -> tuple[object, ...]:
-    """What must not wait for the next tick when it changes: the link, the end, and the answer to a person's key."""
+    """Return what is drawn at once when it changes: the link, the outcome, and the level, which a key may have set."""
     return update.link, update.state.outcome, update.state.level
 
 
 def terminal_is_gone() -> bool:
-    """Whether what we draw on has hung up: then its attributes cannot be read any more (EIO, tty_ioctl(4))."""
+    """Return whether the terminal has hung up: its attributes can then no longer be read (EIO, tty_ioctl(4))."""
     try:
         termios.tcgetattr(sys.__stdin__.fileno() if sys.__stdin__ is not None else 0)
     except termios.error as err:
@@ -296,11 +296,11 @@ def run_tui(
     mouse: bool = True,
     closing: Callable[[], str] = str,
 ) -> int | None:
-    """Show a build until the person leaves, or has it gone on with by `go_on`.
+    """Show a build until the user leaves, or resumes it through `go_on`.
 
-    Returns the build's exit status if it has ended (1 if that was lost), or None if the person left before: then the
-    build goes on. With `mouse` clicks and the wheel come here, and Shift selects text. NO_COLOR is obeyed.
-    Raises what the source raises, and ScreensError for a fault of the screens.
+    Returns the build's exit status if it has ended (1 if that was lost), or None if the user left earlier: the build
+    then continues. With `mouse`, the app receives clicks and the wheel, and Shift selects text. NO_COLOR is obeyed.
+    Raises what the source raises, and ScreensError if the screens crash.
     """
     app = StokerApp(
         source,
@@ -320,7 +320,7 @@ def run_tui(
         result = app.run(mouse=mouse)
     finally:
         app.remember_look()
-        if sys.__stderr__ is not None:  # on which Textual draws
+        if sys.__stderr__ is not None:  # Textual draws on it
             with contextlib.suppress(OSError):
                 print(app.attention.end(), end="", file=sys.__stderr__, flush=True)
     if app.failure is not None:

@@ -1,6 +1,6 @@
-"""Recorded builds, on screens: the list of a folder's builds with their trends, one in brief, two sides compared.
+"""Screens for recorded builds: the list of a folder's builds with their trends, a summary of one, a comparison.
 
-Unaware of files: a library gives the values, in a thread, so that keys are answered while it reads.
+Knows no files: a library supplies the values, in a thread, so that keys work while it reads.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from stoker.show.tui.terminal.theming import MESSAGE_CSS, Palette, textual_theme
 T = TypeVar("T")
 
 LOOK_SECONDS = 5.0
-"""Between two looks at all builds once all have been read: builds begin and end."""
+"""Seconds between two refreshes of the list once all builds have been read: builds begin and end."""
 
 TICK = 0.5
-"""Seconds between two frames while something is being read."""
+"""Seconds between two frames while a journal is being read."""
 
 FETCH, LOOK = "fetch", "look"
 
 
 class BrowseApp(App[str], inherit_bindings=False):
-    """The list of builds, or one comparison; returns the build whose own screens are wanted, None if one left."""
+    """The list of builds, or one comparison; returns the build whose own screens to open, None if the user left."""
 
     CSS = (
         """
@@ -60,7 +60,7 @@ class BrowseApp(App[str], inherit_bindings=False):
         chosen: str = "",
         sides: tuple[Sequence[str], Sequence[str]] | None = None,
     ) -> None:
-        """`chosen` is the build to begin with in the list; with `sides` only their comparison is shown."""
+        """`chosen` is the build selected first in the list; with `sides`, only their comparison is shown."""
         super().__init__(driver_class=driver_class(ascii_only=ascii_only), ansi_color=True if no_colour else None)
         self.glyphs = ASCII if ascii_only else UNICODE
         self.palette = Palette(theme, no_colour=no_colour)
@@ -70,7 +70,7 @@ class BrowseApp(App[str], inherit_bindings=False):
         self.refusal = ""
         """Why there is nothing to show."""
         self.failure: BaseException | None = None
-        """A fault of ours that has ended the screens."""
+        """The exception that has ended the screens."""
         self._reading = threading.Lock()
         self._library = library
         self._theme = textual_theme(theme, "stoker-browse", no_colour=no_colour)
@@ -78,11 +78,11 @@ class BrowseApp(App[str], inherit_bindings=False):
         self._list = HistoryScreen(chosen)
 
     def get_default_screen(self) -> PageScreen:
-        """The list, or the comparison that was asked for."""
+        """Return the list, or the requested comparison."""
         return self._list if self._sides is None else CompareScreen()
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Start to read."""
         self.register_theme(self._theme)
         self.theme = self._theme.name
         self.set_keymap(self.keymap)
@@ -98,16 +98,16 @@ class BrowseApp(App[str], inherit_bindings=False):
     # -- reading -------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Look at all builds anew."""
+        """Read the list of builds again."""
         self.run_worker(self._read_list, group=LOOK, exclusive=True, thread=True, exit_on_error=False)
 
     def _look_again(self) -> None:
-        """The same, unless it is being done, or the list is not shown."""
+        """Refresh the list, unless a worker is busy or another screen is in front."""
         if self.screen is self._list and not any(w.is_running for w in self.workers):
             self.look()
 
     def _read_list(self) -> None:
-        """In a thread: show what is read, until all is."""
+        """In a thread: read the journals and show what is known so far, until all are read."""
         worker = get_current_worker()
         unread = 1
         while unread and not worker.is_cancelled:
@@ -122,7 +122,7 @@ class BrowseApp(App[str], inherit_bindings=False):
             self._list.take(found)
 
     def fetch(self, work: Callable[[BuildLibrary, Far], T], done: Callable[[T], None]) -> None:
-        """Have `work` done in a thread and then call `done`, unless somebody has left the screen meanwhile."""
+        """Run `work` in a thread and then call `done`, unless the user has left the screen meanwhile."""
         self.workers.cancel_group(self, LOOK)
         self.far = 0.0
         self.run_worker(partial(self._fetch, work, done), group=FETCH, exclusive=True, thread=True, exit_on_error=False)
@@ -132,7 +132,7 @@ class BrowseApp(App[str], inherit_bindings=False):
 
         def far(share: float) -> None:
             if worker.is_cancelled:
-                raise LibraryError("nobody waits for it any more")
+                raise LibraryError("no longer needed")
             self.far = share
 
         try:
@@ -146,7 +146,7 @@ class BrowseApp(App[str], inherit_bindings=False):
             self.call_from_thread(done, found)
 
     def _give_up(self, why: str) -> None:
-        """What a screen is about cannot be had: say why, on the screen before it."""
+        """Close the screen whose data is not available, and say why on the one below it."""
         if len(self.screen_stack) > 1:
             self.pop_screen()
             self.inform(why, "error")
@@ -155,23 +155,23 @@ class BrowseApp(App[str], inherit_bindings=False):
             self.exit(None, 1)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A fault in a thread is one of ours: leave, and let whoever opened the screens say so."""
+        """Leave if a thread has crashed; the caller reports it."""
         if event.state == WorkerState.ERROR:
             self.failure = event.worker.error
             self.exit(None, 1)
         if event.worker.group == FETCH and event.worker.is_finished:
             self.far = None
 
-    # -- what the screens ask for --------------------------------------------------------------------------------
+    # -- what screens call (Browser) -----------------------------------------------------------------------------
 
     def show_brief(self, build: str) -> None:
-        """Show a build in brief."""
+        """Show the summary of a build."""
         screen = SummaryScreen(build)
         self.push_screen(screen)
         self.fetch(lambda library, far: library.brief(build, far), screen.take)
 
     def show_comparison(self, before: Sequence[str], after: Sequence[str]) -> None:
-        """Show two sides beside each other."""
+        """Show the comparison of two sides."""
         screen = CompareScreen()
         self.push_screen(screen)
         self._compare(screen, before, after)
@@ -180,42 +180,42 @@ class BrowseApp(App[str], inherit_bindings=False):
         self.fetch(lambda library, far: library.comparison(before, after, far), screen.take)
 
     def open_build(self, build: str) -> None:
-        """Leave for a build's own screens."""
+        """Leave, so that the caller opens the build's own screens."""
         self.exit(build)
 
-    # -- what all screens ask of their app -----------------------------------------------------------------------
+    # -- what all screens call (Viewer) --------------------------------------------------------------------------
 
     @property
     def scopes(self) -> Mapping[actions.Scope, str]:
-        """The screens that the help names."""
+        """The screens that the help lists."""
         return {"app": actions.SCOPE_TITLES["app"], **actions.BROWSE_TITLES}
 
     def in_help(self, action: actions.KeyAction) -> bool:
-        """Of what can be done everywhere only a part can here."""
+        """Return whether the help lists an action; of the app's actions, only a part works here."""
         return action.scope != "app" or action.id in actions.BROWSE_SHARED
 
     def offers(self, action: actions.KeyAction) -> bool:
-        """All that the help names can be done."""
+        """Return whether an action works: all that the help lists do."""
         return self.in_help(action)
 
     def relevant(self, action: actions.KeyAction) -> bool:
-        """And is worth a place in the footer."""
+        """Return whether an action deserves a place in the footer."""
         return self.in_help(action)
 
     def why_not(self, _key: str, _scope: actions.Scope) -> str:
-        """There is no key that could do something at another time."""
+        """Return nothing: no key works only at other times."""
         return ""
 
     def obstacle(self, _action: actions.KeyAction) -> str:
-        """All that the help names can be done."""
+        """Return nothing: all actions in the help work."""
         return ""
 
     def label(self, action: actions.KeyAction) -> str:
-        """What the footer calls an action now."""
+        """Return the footer's present name of an action."""
         return "this folder" if action.id == "build.everywhere" and self._list.everywhere else action.footer
 
     def inform(self, text: str, severity: SeverityLevel = "information") -> None:
-        """A short message at the bottom, in place of the one before; errors stay; never markup."""
+        """Show a short message at the bottom, without markup; it replaces earlier ones unless it is an error."""
         if severity != "error":
             self.clear_notifications()
         self.notify(clean(text, 300), severity=severity, markup=False)
@@ -223,12 +223,12 @@ class BrowseApp(App[str], inherit_bindings=False):
     # -- frames and keys -----------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        """Draw how far it is."""
+        """Draw the progress of reading."""
         if self.far is not None:
             self.redraw()
 
     def redraw(self) -> None:
-        """Draw what is known on what can be seen."""
+        """Draw the current state on the visible screens."""
         redraw_seen(self.screen_stack)
 
     def action_detach(self) -> None:
@@ -236,20 +236,20 @@ class BrowseApp(App[str], inherit_bindings=False):
         self.exit(None)
 
     def action_interrupt(self) -> None:
-        """Ctrl-C leaves, too: there is nothing to stop."""
+        """Leave on Ctrl-C, too: there is nothing to stop."""
         self.exit(None)
 
     def action_repaint(self) -> None:
-        """Draw all cells anew."""
+        """Redraw the whole screen."""
         if not repaint(self._driver):
             self.screen.refresh(layout=True)
 
     def action_help(self) -> None:
-        """All keys."""
+        """Show all keys."""
         self.push_screen(HelpBox(self.screen.SCOPE if isinstance(self.screen, PageScreen) else "app"))
 
     async def action_back(self) -> None:
-        """Undo the innermost thing: a filter, the marks, or the screen; on the first one, leave."""
+        """Undo the most recent of: a filter, the marks, the screen; on the first screen, leave."""
         screen = self.screen
         if not isinstance(screen, PageScreen) or screen.undo():
             return

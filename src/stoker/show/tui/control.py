@@ -1,6 +1,6 @@
-"""The part of the app that acts on a build: leave, stop, govern, steer a replay, and the command palette.
+"""The part of the app that acts on a build: leave, stop, govern, control a replay, and the command palette.
 
-Unaware of screens but for the boxes that ask before a stop and a kill.
+Knows no screens except the boxes that ask before a stop, a kill or a resume.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from stoker.show.tui.terminal.theming import Palette, textual_theme
 from stoker.show.update_source import GoOn, UpdateSource
 
 MESSAGE_NAME = 24
-"""Cells of a job's name in a message that names a key, too."""
+"""Cells of a job's name in a message that also names a key."""
 
 
 class ControlApp(App[int], inherit_bindings=False):
-    """An app over a source: what a person may do with it, and in which colours."""
+    """An app over a source: what a person can do with it, and in which colours."""
 
-    # Esc and q in quick succession arrive as Alt+q: tmux waits half a second for what may follow an Esc.
+    # Esc and q in quick succession arrive as Alt+q: tmux waits half a second after an Esc.
     BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings("app"), Binding("alt+q", "detach", show=False)]
     COMMANDS: ClassVar[set[Any]] = {Commands}
 
@@ -55,7 +55,7 @@ class ControlApp(App[int], inherit_bindings=False):
         no_colour: bool,
         go_on: GoOn | None = None,
     ) -> None:
-        # Textual turns colours into greys for NO_COLOR, unless they are the terminal's own: then it leaves them out.
+        # With NO_COLOR Textual turns colours into greys, but it omits ANSI colours, which is what we want.
         super().__init__(driver_class=driver_class(ascii_only=ascii_only), ansi_color=True if no_colour else None)
         self.source = source
         self._go_on = go_on
@@ -71,29 +71,29 @@ class ControlApp(App[int], inherit_bindings=False):
 
     @property
     def scopes(self) -> Mapping[actions.Scope, str]:
-        """The screens that the help names."""
+        """The screens that the help lists."""
         return actions.SCOPE_TITLES
 
     def in_help(self, action: actions.KeyAction) -> bool:
-        """A replay has keys of its own in place of those that govern a build."""
+        """Return whether the help lists an action: a replay has its own keys instead of those that govern a build."""
         return action.needs != ("control" if self.newest.link == "replay" else "replay")
 
     def offers(self, action: actions.KeyAction) -> bool:
-        """True if the action can do something here and now."""
+        """Return whether the action is possible now."""
         if action.needs == "replay":
             return self.newest.link == "replay"
         if action.needs == "control":
             live = self.newest.link in ("live", "journal", "lost") and not self.newest.state.over
-            # Before anything is known it may have ended long ago: then there is only the question whether to stop it.
-            met = self.newest.state.seq > 0 or action.id == "stop"
-            return live and met and not self.source.read_only
+            # Before the first state the build may have ended long ago; only stopping it can be offered.
+            known = self.newest.state.seq > 0 or action.id == "stop"
+            return live and known and not self.source.read_only
         if action.needs == "going-on":
             return self._may_go_on and (action.id != "remedy" or self._remedy is not None)
         return True
 
     @property
     def _may_go_on(self) -> bool:
-        """Whether the build has ended badly, and this viewer may have it gone on with."""
+        """Return whether the build has failed or was stopped, and this viewer may resume it."""
         ended = self.newest.link == "ended" and self.newest.state.outcome in ("failed", "stopped")
         return ended and self._go_on is not None and not self._going_on
 
@@ -103,13 +103,13 @@ class ControlApp(App[int], inherit_bindings=False):
         return diagnosis.action if diagnosis is not None else None
 
     def why_not(self, key: str, scope: actions.Scope) -> str:
-        """Why a key does nothing on a screen; empty if no action has it, or the action can be done."""
+        """Return why a key does nothing on a screen; empty if no action has that key, or the action is possible."""
         known = [a for a in actions.TABLE if key in self.keymap.get(a.id, a.keys).split(",")]
         here = [a for a in known if a.scope in ("app", scope)]
         if any(self.offers(a) for a in here):
             return ""
         if here:
-            # Of two actions with one key the one for a build that runs is meant, unless this is a replay.
+            # If two actions share a key, explain the one for a running build, except in a replay.
             action = max(here, key=lambda a: a.needs != "replay")
             return f"{actions.key_and_name(action, self.keymap)}: {self.obstacle(action)}"
         elsewhere = next((a for a in known if a.scope in actions.SCOPE_TITLES), None)
@@ -120,14 +120,14 @@ class ControlApp(App[int], inherit_bindings=False):
         return name + (works if self.offers(elsewhere) else f": {self.obstacle(elsewhere)}")
 
     def obstacle(self, action: actions.KeyAction) -> str:
-        """Why an action cannot be done now, in one line."""
+        """Return why an action is not possible now, in one line."""
         state, link = self.newest.state, self.newest.link
         if action.needs == "replay":
             return f"only in a replay; a build that runs is paused with {self._key('pause-softly')}"
         if link == "replay":
-            return "this is a replay: what was, cannot be changed"
+            return "this is a replay: the past cannot be changed"
         if self.source.read_only:
-            return "this viewer only looks"
+            return "this viewer is read-only"
         if action.needs == "control":
             return "the build has ended" if state.over else "nothing is known of the build yet"
         if not state.over:
@@ -144,7 +144,7 @@ class ControlApp(App[int], inherit_bindings=False):
         return actions.key_names(actions.BY_ID[name], self.keymap)[0]
 
     def relevant(self, action: actions.KeyAction) -> bool:
-        """True if the action is worth a place in the footer: there is something to see or do."""
+        """Return whether the action deserves a place in the footer: there is something to see or do."""
         state = self.newest.state
         something = {
             "failures": bool(state.failures or state.killed or state.diagnosis),
@@ -158,35 +158,35 @@ class ControlApp(App[int], inherit_bindings=False):
         return self.offers(action) and something.get(action.id, True)
 
     def label(self, action: actions.KeyAction) -> str:
-        """What the footer calls an action now."""
+        """Return the footer's present name of an action."""
         paused = self.queue.pending.paused or self.newest.state.level.paused
         return "unpause" if action.id == "pause-softly" and paused != "no" else action.footer
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """Refuse keys that can do nothing here and now."""
+        """Refuse keys whose action is not possible now."""
         own = next((a for a in actions.of_scope("app") if a.method == action), None)
         return own is None or self.offers(own)
 
     def action_detach(self) -> None:
-        """Leave; the build stays as it is."""
+        """Leave; the build is not affected."""
         state = self.newest.state
         self.exit((1 if state.exit_code is None else state.exit_code) if state.over else None)
 
     def action_help(self) -> None:
-        """All keys."""
+        """Show all keys."""
         self.push_screen(HelpBox(self.screen.SCOPE if isinstance(self.screen, PageScreen) else "app"))
 
     def action_repaint(self) -> None:
-        """Draw all cells anew."""
+        """Redraw the whole screen."""
         if not repaint(self._driver):
             self.screen.refresh(layout=True)
 
     def action_palette(self) -> None:
-        """Textual's command palette over our table."""
+        """Open Textual's command palette over the action table."""
         self.action_command_palette()
 
     def action_interrupt(self) -> None:
-        """Ctrl+C: ask, or leave where nothing can be stopped."""
+        """Ask whether to stop on Ctrl-C, or leave if nothing can be stopped."""
         if isinstance(self.screen, StopBox):
             return
         if self.offers(actions.BY_ID["stop"]):
@@ -203,32 +203,32 @@ class ControlApp(App[int], inherit_bindings=False):
             await self._command("stop", force=answer == "now")
 
     def action_change_level(self, by: int) -> None:
-        """More jobs at a time, or fewer."""
+        """Raise or lower the level."""
         self.queue.change_level(by, self.newest.state)
 
     def action_level_auto(self) -> None:
-        """As many jobs as cores and memory allow."""
+        """Make the level automatic: as many jobs as cores and memory allow."""
         self.queue.level_automatic()
 
     def action_pause_softly(self) -> None:
-        """Start nothing new, or go on."""
+        """Start nothing new, or unpause."""
         self.queue.pause(self.newest.state, now=False)
 
     def action_pause_now(self) -> None:
-        """Freeze everything, or go on."""
+        """Freeze everything, or unpause."""
         self.queue.pause(self.newest.state, now=True)
 
     def governs_job(self, action: actions.KeyAction) -> bool:
-        """True if an action on one job can do something: stoker holds jobs, and this viewer may act."""
+        """Return whether an action on one job is possible: stoker holds jobs, and this viewer may act."""
         return self.offers(action) and self.newest.state.level.target is not None
 
     def why_not_job(self) -> str:
-        """Why nothing can be done to a job now, in one line."""
+        """Return why no action on a job is possible now, in one line."""
         action = actions.BY_ID["job.freeze"]
         return "stoker holds no jobs of this build" if self.offers(action) else self.obstacle(action)
 
     def job_label(self, action: actions.KeyAction, job: Job) -> str:
-        """What an action would do to this job, in a word."""
+        """Return what an action would do to this job, in a word."""
         if action.id == "job.freeze" and not self._runs(job):
             return "start" if job.state == "on_deck" else "thaw"
         if action.id == "job.alone" and (self.wanted_alone is not None or self._is_alone(job)):
@@ -245,16 +245,16 @@ class ControlApp(App[int], inherit_bindings=False):
             self.ask_to_kill(job)
 
     def _runs(self, job: Job) -> bool:
-        """Whether a job runs, as far as the person's last request goes."""
+        """Return whether a job runs, assuming that the last request has been carried out."""
         return {"freeze": False, "thaw": True}.get(self.queue.pending.acts.get(job.jid, ""), job.state == "running")
 
     def _is_alone(self, job: Job) -> bool:
-        """Whether a job is to run alone, as far as the person's last request goes."""
+        """Return whether a job runs alone, assuming that the last request has been carried out."""
         return {"alone": True, "together": False}.get(self.queue.pending.acts.get(job.jid, ""), job.alone)
 
     @property
     def wanted_alone(self) -> Job | None:
-        """The job that a person wants to run alone, as far as the last request goes."""
+        """The job that a person wants to run alone, according to the last request."""
         state, acts = self.newest.state, self.queue.pending.acts
         asked = next((jid for jid, act in acts.items() if act == "alone" and jid in state.jobs), None)
         if asked is not None:
@@ -263,7 +263,7 @@ class ControlApp(App[int], inherit_bindings=False):
         return job if job is not None and job.alone_by and acts.get(job.jid) != "together" else None
 
     def _change_alone(self, job: Job) -> None:
-        """Run a job alone; where that is wanted of any job already, take it back: two cannot be alone."""
+        """Run a job alone; if some job is to run alone already, cancel that: only one can."""
         wanted = self.wanted_alone
         if wanted is not None and wanted.jid != job.jid:
             self.queue.act(wanted.jid, "together")
@@ -273,7 +273,7 @@ class ControlApp(App[int], inherit_bindings=False):
             self.queue.act(job.jid, "together" if self._is_alone(job) else "alone")
 
     def ask_to_kill(self, job: Job) -> None:
-        """Ask whether to kill a job, which may end while the question stands."""
+        """Ask whether to kill a job, which may end while the question is open."""
 
         def answered(answer: Answer | None) -> None:
             if answer is not None and job.jid in self.newest.state.jobs:
@@ -289,7 +289,7 @@ class ControlApp(App[int], inherit_bindings=False):
             self._ask_to_go_on(words_of(self._remedy), remedy=True)
 
     def action_go_on(self) -> None:
-        """Ask whether to resume as it was."""
+        """Ask whether to resume the build without a remedy."""
         self._ask_to_go_on("run the same command again, from the step where it ended", remedy=False)
 
     def _ask_to_go_on(self, what: str, *, remedy: bool) -> None:
@@ -300,7 +300,7 @@ class ControlApp(App[int], inherit_bindings=False):
         self.push_screen(ResumeBox(what, self.newest.state), answered)
 
     async def _going(self, *, remedy: bool) -> None:
-        """Have it resumed; this screen ends then, and whoever opened it shows the build that resumes it."""
+        """Resume the build; the app then exits, and its caller shows the new build."""
         if self._go_on is None:
             return
         self._going_on = True
@@ -320,24 +320,24 @@ class ControlApp(App[int], inherit_bindings=False):
             self.inform(str(refusal), "error")
 
     async def action_pause(self) -> None:
-        """Pause the replay, or go on."""
+        """Pause the replay, or unpause it."""
         await self._command("replay_pause")
 
     async def action_seek(self, seconds: float) -> None:
-        """Go forward or back in the replay."""
+        """Move forward or back in the replay."""
         await self._command("replay_seek", seconds=float(seconds), relative=True)
 
     async def action_change_speed(self, factor: float) -> None:
-        """Replay faster or slower by this factor."""
+        """Change the replay's speed by this factor."""
         await self._command("replay_speed", factor=factor)
 
     def commands(self, screen: Screen[Any]) -> Iterator[PaletteCommand]:
-        """The palette: the action table, and the themes."""
+        """Yield the palette's commands: the actions and the themes."""
         scope = screen.SCOPE if isinstance(screen, PageScreen) else "app"
         for action in actions.TABLE:
             if action.palette and action.scope in ("app", scope) and self.offers(action):
                 names, keys = actions.names(action), " ".join(actions.key_names(action, self.keymap))
-                name = names[1] if action.beside else names[0]  # the footer's name is that of both
+                name = names[1] if action.beside else names[0]  # the footer's name covers both actions
                 run = partial(screen.run_action, action.calls if action.scope != "app" else f"app.{action.calls}")
                 yield PaletteCommand(names, action.help, f"{name}  key {keys}", run)
         for name in self.themes:
@@ -346,7 +346,7 @@ class ControlApp(App[int], inherit_bindings=False):
             )
 
     def use_theme(self, name: str) -> None:
-        """Change the colours; an unknown name changes nothing."""
+        """Switch to a theme; an unknown name changes nothing."""
         theme = self.themes.get(name)
         if theme is None:
             return
@@ -366,10 +366,10 @@ class ControlApp(App[int], inherit_bindings=False):
 
     @abstractmethod
     def redraw(self) -> None:
-        """Draw what is known."""
+        """Draw the current state."""
 
     def inform(self, text: str, severity: SeverityLevel = "information") -> None:
-        """A short message at the bottom, in place of the one before; errors stay; never markup."""
+        """Show a short message at the bottom, without markup; it replaces earlier ones unless it is an error."""
         if severity != "error":
             self.clear_notifications()
         self.notify(clean(text, 300), severity=severity, markup=False)

@@ -1,6 +1,6 @@
-"""All builds on one screen, the one to be looked at next is chosen. Textual's own table and footer.
+"""The list of all builds, from which the user picks one to open. Uses Textual's own table and footer.
 
-Unaware of where builds are found and of how one is shown.
+Does not know where builds are found, or how one is shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
 from stoker.show.tui.terminal.theming import Palette, textual_theme
 
 REFRESH_SECONDS = 2.0
-"""Between two looks at all builds: each live one's journal is read for it."""
+"""Seconds between two refreshes: each reads the journals of all live builds."""
 
 
 NO_BUILDS = "No builds yet. Start one with:  stoker run -- ninja -C build"
@@ -40,16 +40,16 @@ KEYS = (
     ("q esc", "Leave; the builds continue"),
     ("^l", "Draw the whole screen again"),
 )
-"""What the help says."""
+"""The help's lines: keys and what they do."""
 
 LABEL_CELLS = 9
-"""Cells of the help's keys, with the blanks behind them."""
+"""Cells of the help's keys, with the blanks after them."""
 
 MARK = "mark"
 """The key of the column that marks the picked row."""
 
 STATE = 2
-"""The cell that is coloured."""
+"""Index of the coloured cell."""
 
 
 def _help_lines(width: int) -> list[Line]:
@@ -57,7 +57,7 @@ def _help_lines(width: int) -> list[Line]:
 
 
 class HomeRow(NamedTuple):
-    """A build in the list: its ID, one cell for each heading, and the theme's token for its state."""
+    """A build in the list: its ID, one cell per heading, and the theme token of its state."""
 
     build_id: str
     cells: tuple[str, ...]
@@ -65,7 +65,7 @@ class HomeRow(NamedTuple):
 
 
 class BuildTable(DataTable[Text]):
-    """The table. All its keys are its own, so that those typed in one burst act in their order."""
+    """The table. It handles all its keys itself, so that keys typed in a burst act in order."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select_cursor", "open"),
@@ -76,16 +76,16 @@ class BuildTable(DataTable[Text]):
     ]
 
     def action_first(self) -> None:
-        """The cursor to the newest build."""
+        """Move the cursor to the newest build."""
         self.move_cursor(row=0)
 
     def action_last(self) -> None:
-        """The cursor to the oldest build."""
+        """Move the cursor to the oldest build."""
         self.move_cursor(row=self.row_count - 1)
 
 
 class HomeApp(App[str]):
-    """The list; returns the ID of the build that was chosen, None if the person left."""
+    """The list; returns the ID of the chosen build, None if the user left."""
 
     CSS = """
     Screen { background: $background; color: $foreground; }
@@ -124,14 +124,14 @@ class HomeApp(App[str]):
         self.animation_level = "none"
 
     def compose(self) -> ComposeResult:
-        """A line of help where there is no build, the table, the footer."""
+        """Create a line of help for when there are no builds, the table, the filter's entry, and the footer."""
         yield Label(NO_BUILDS, id="none", markup=False)
         yield BuildTable(cursor_type="row", cursor_background_priority="css")
         yield EntryLine("only builds with these words; Enter keeps them, Esc shows all")
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Fill the table, and keep it true."""
+        """Fill the table, and keep it up to date."""
         self.register_theme(self._theme)
         self.theme = self._theme.name
         self.refresh_rows()
@@ -143,7 +143,7 @@ class HomeApp(App[str]):
         return self.query_one(BuildTable)
 
     def refresh_rows(self) -> None:
-        """Look at the builds anew; what is chosen stays chosen."""
+        """Read the builds again; the picked row stays picked."""
         headings, every = self._look()
         rows = tuple(row for row in every if matches(self._words, *row.cells))
         label = self.query_one("#none", Label)
@@ -165,7 +165,7 @@ class HomeApp(App[str]):
         self._mark()
 
     def on_data_table_row_highlighted(self) -> None:
-        """Mark the row at the cursor, also where no colour shows it."""
+        """Mark the row at the cursor, for terminals without colour."""
         self._mark()
 
     def _mark(self) -> None:
@@ -175,7 +175,7 @@ class HomeApp(App[str]):
                 self.table.update_cell(row.build_id, MARK, Text(mark))
 
     def action_help(self) -> None:
-        """All keys."""
+        """Show all keys."""
         self.push_screen(Box[None]("keys", _help_lines))
 
     def _at_cursor(self) -> str:
@@ -187,26 +187,26 @@ class HomeApp(App[str]):
         return [Text(cell, ink if at == STATE else "", no_wrap=True) for at, cell in enumerate(row.cells)]
 
     def action_repaint(self) -> None:
-        """Draw all cells anew."""
+        """Redraw the whole screen."""
         if not repaint(self._driver):
             self.screen.refresh(layout=True)
 
     def action_filter(self) -> None:
-        """Take words."""
+        """Open the entry for the filter's words."""
         self.query_one(EntryLine).open()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show at once what has the words typed so far."""
+        """Apply the words typed so far."""
         self._words = event.value.strip()
         self.refresh_rows()
 
     def on_input_submitted(self) -> None:
-        """Keep the words, and give the keys back to the table."""
+        """Keep the words, and return the focus to the table."""
         self.query_one(EntryLine).close()
         self.table.focus()
 
     async def action_back(self) -> None:
-        """Show all builds again; where they are shown, leave."""
+        """Show all builds again; if they are shown already, leave."""
         entry = self.query_one(EntryLine)
         had = entry.close() or bool(self._words)
         if not had:
@@ -217,10 +217,10 @@ class HomeApp(App[str]):
         self.refresh_rows()
 
     def on_resize(self) -> None:
-        """Give the commands what there is room for now."""
+        """Fit the commands to the new width."""
         self.call_after_refresh(self.refresh_rows)
 
     def on_data_table_row_selected(self) -> None:
-        """Look at the build at the cursor."""
+        """Open the build at the cursor."""
         if build_id := self._at_cursor():
             self.exit(build_id)

@@ -1,7 +1,7 @@
-"""The build's output as lines, found by byte offsets: nothing is indexed, so a log of many GiB opens at once.
+"""Reads the build's output as lines, by byte offset: nothing is indexed, so a log of many GiB opens at once.
 
-Like less(1): a place is the offset where a line starts; lines before and after it are found by looking for line ends
-near it. Unaware of screens.
+Like less(1): a position is the offset where a line starts; lines before and after it are found by searching for
+newlines near it. Knows no screens.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from itertools import takewhile
 from stoker.show.update_source import OutputLog
 
 CHUNK = 64 * 1024
-"""Bytes read at once when looking for line ends."""
+"""Bytes read at once when searching for newlines."""
 
 SHOWN = 64 * 1024
-"""Bytes kept of one line; the sanitiser shows far fewer."""
+"""Maximum bytes kept of one line; the sanitiser shows far fewer."""
 
 LONGEST = 32 * 2**20
-"""Bytes after which a line that has no end is taken as ended, so that no key press reads for ever."""
+"""Bytes after which a line without a newline counts as ended, so that no key press reads forever."""
 
 SCAN = 256 * 1024
 """Bytes searched at once: about 10 ms, after which keys are answered."""
 
 MESSAGE = 24
-"""Lines searched below an error of CMake's for its message; a message of FindPackage has up to 20."""
+"""Lines searched below a CMake error for its message; FindPackage's messages have up to 20."""
 
 _COLOUR = rb"(?:\x1b\[[0-9;:]*[mK])*"
-"""Colour escapes that compilers put between the letters we look for."""
+"""Colour escapes that compilers put between the searched letters."""
 
 ERRORS = re.compile(
     rb"FAILED:|(?:(?<![A-Za-z_])|(?<=\x1b\[K)|(?<=[0-9]m))(?:fatal )?[Ee]rror"
@@ -37,12 +37,12 @@ ERRORS = re.compile(
     + rb":|undefined reference|\bKilled\b|ninja: build stopped"
     rb"|CMake Error|\*\*\* \[|Traceback \(most recent|died due to signal|\b[A-Za-z]+Error: "
 )
-"""What a line of trouble looks like in the output of ninja, make, CMake, GCC, Clang, nvcc and Python."""
+"""Matches error lines in the output of ninja, make, CMake, GCC, Clang, nvcc and Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line: where it starts, where the next one starts, and its first bytes without the line end."""
+    """A line: where it starts, where the next one starts, and its first bytes without the newline."""
 
     start: int
     next: int
@@ -56,11 +56,11 @@ class TextLog:
         self._log = log
 
     def size(self) -> int:
-        """Bytes written so far."""
+        """Return the bytes written so far."""
         return self._log.size()
 
     def line_at(self, start: int) -> LogLine:
-        """The line that starts at `start`, which lies before the log's end."""
+        """Return the line that starts at `start`, which must be before the log's end."""
         raw = b""
         at = start
         while at - start < LONGEST:
@@ -76,7 +76,7 @@ class TextLog:
         return LogLine(start, max(at, start + 1), raw[:SHOWN])
 
     def lines(self, start: int, count: int) -> list[LogLine]:
-        """Up to `count` lines from `start` on."""
+        """Return up to `count` lines from `start` on."""
         lines: list[LogLine] = []
         size = self.size()
         data, base = b"", start
@@ -94,7 +94,7 @@ class TextLog:
         return lines
 
     def with_message(self, start: int) -> list[LogLine]:
-        """The line at `start`; of an error of CMake's, also the indented message below it that says what is wrong."""
+        """Return the line at `start`; for a CMake error, also the indented message below it."""
         first = self.line_at(start)
         if b"CMake Error" not in first.raw:
             return [first]
@@ -107,7 +107,7 @@ class TextLog:
         return self.lines(line.next, MESSAGE)
 
     def start_of(self, offset: int) -> int:
-        """The start of the line that holds the byte at `offset`."""
+        """Return the start of the line that contains the byte at `offset`."""
         at = min(max(0, offset), self.size())
         lowest = max(0, at - LONGEST)
         while at > lowest:
@@ -119,7 +119,7 @@ class TextLog:
         return lowest
 
     def back(self, start: int, count: int) -> int:
-        """The start of the line `count` lines before the one at `start`, or of the first line."""
+        """Return the start of the line `count` lines before the one at `start`, or of the first line."""
         for _ in range(count):
             if start <= 0:
                 return 0
@@ -127,7 +127,7 @@ class TextLog:
         return start
 
     def tail(self, count: int) -> int:
-        """Where the last `count` lines start."""
+        """Return where the last `count` lines start."""
         size = self.size()
         if size and self._log.read(size - 1, 1) != b"\n":
             return self.back(self.start_of(size), count - 1)
@@ -135,25 +135,25 @@ class TextLog:
 
 
 def pattern_of(words: str) -> re.Pattern[bytes]:
-    """What finds `words` in raw output: colours in between are skipped, capitals matter only if there are any."""
+    """Return a pattern for `words` in raw output. It ignores colours, and case unless `words` has capitals."""
     letters = [re.escape(c.encode("utf-8", "replace")) for c in words]
     return re.compile(_COLOUR.join(letters), 0 if words != words.lower() else re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """How far a scan has come: the byte offsets of what it found just now, and the place it has reached."""
+    """A step of a scan: the byte offsets of its matches, and how far the scan has come."""
 
     hits: tuple[int, ...]
     at: int
 
 
 OVERLAP = 4096
-"""Bytes that neighbouring portions share, so that nothing at their border is missed."""
+"""Bytes by which neighbouring portions overlap, so that no match at their border is missed."""
 
 
 async def scan(log: OutputLog, pattern: re.Pattern[bytes], start: int, end: int) -> AsyncIterator[Scanned]:
-    """Matches that begin in start..end, in order, portion by portion."""
+    """Yield matches that begin in start..end, in order, portion by portion."""
     at = start
     while at < end:
         stop = min(at + SCAN, end)
@@ -166,7 +166,7 @@ async def scan(log: OutputLog, pattern: re.Pattern[bytes], start: int, end: int)
 
 
 async def scan_back(log: OutputLog, pattern: re.Pattern[bytes], start: int, end: int) -> AsyncIterator[Scanned]:
-    """Matches that begin in start..end, the last portion first; within a portion in order."""
+    """Yield matches that begin in start..end, the last portion first; within a portion in order."""
     at = end
     while at > start:
         begin = max(start, at - SCAN)

@@ -1,1 +1,1 @@
-"""What a person asks for: keys, the palette, and commands on their way to the build."""
+"""User input: keys, the palette, and commands on their way to the build."""

@@ -1,6 +1,6 @@
-"""Everything a person can do, in one table: keys, footer, help and command palette are made from it.
+"""The table of all actions: keys, footer, help and command palette are generated from it.
 
-Unaware of widgets; screens look their own actions up by scope.
+Knows no widgets; screens look up their own actions by scope.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Scope = Literal[
     "history", "summary", "compare",
 ]  # fmt: skip
 Needs = Literal["", "control", "replay", "going-on"]
-"""control: a live build that may be acted on from here; replay: a recorded build that is being played;
-going-on: a build that failed or was stopped, and may be resumed."""
+"""What an action requires. control: a live build that this viewer may act on; replay: a recorded build being played;
+going-on: a build that failed or was stopped, and can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyAction:
-    """One thing to do. `footer` is its short name there, or empty.
+    """One action. `footer` is its short name in the footer, or empty.
 
-    `beside` is the action whose key the footer names together with this one's. `call` is what Textual calls, with its
-    arguments; without it that is the id with `_` for dots and dashes.
+    `beside` is the action whose key the footer shows together with this one's. `call` is the Textual action, with its
+    arguments; by default it is the id with `_` for dots and dashes.
     """
 
     id: str
@@ -41,12 +41,12 @@ class KeyAction:
 
     @property
     def calls(self) -> str:
-        """What Textual calls, as it parses it."""
+        """The Textual action, in the form that Textual parses."""
         return self.call or self.id.replace(".", "_").replace("-", "_")
 
     @property
     def method(self) -> str:
-        """The name of what Textual calls: `action_<method>`."""
+        """The name of the method: `action_<method>`."""
         return self.calls.partition("(")[0]
 
 
@@ -257,7 +257,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "help": "keys",
     "level.type": "jobs number",
 }
-"""Names by which a person may look for an action beside its own: the command line's, and other programs'."""
+"""Other names by which a person may search for an action: those of the command line, and of other programs."""
 
 SCOPE_TITLES: Mapping[Scope, str] = {
     "app": "everywhere",
@@ -275,12 +275,12 @@ BROWSE_TITLES: Mapping[Scope, str] = {
     "summary": "summary of a build",
     "compare": "comparison",
 }
-"""The screens over recorded builds, where of what can be done everywhere only BROWSE_SHARED can."""
+"""The screens over recorded builds; of the app's actions, only BROWSE_SHARED work on them."""
 
 BROWSE_SHARED = ("detach", "interrupt", "suspend-process", "repaint", "help", "back")
 
 OVER_BOXES = ("interrupt", "repaint")
-"""What can be done while a box is open, too."""
+"""Actions that also work while a box is open."""
 
 _KEY_NAMES = {
     "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "equals_sign": "=",
@@ -291,12 +291,12 @@ _KEY_NAMES = {
 
 
 def bindings(scope: Scope) -> list[BindingType]:
-    """The bindings of one screen, or of the app."""
+    """Return the bindings of one screen, or of the app."""
     return bindings_of(*(a.id for a in TABLE if a.scope == scope))
 
 
 def bindings_of(*names: str) -> list[BindingType]:
-    """The bindings of these actions."""
+    """Return the bindings of these actions."""
     return [
         Binding(a.keys, a.calls, a.help, id=a.id, show=False, priority=a.id in OVER_BOXES)
         for a in (BY_ID[name] for name in names)
@@ -304,35 +304,35 @@ def bindings_of(*names: str) -> list[BindingType]:
 
 
 def of_scope(scope: Scope) -> list[KeyAction]:
-    """The actions of one screen, or of the app."""
+    """Return the actions of one screen, or of the app."""
     return [a for a in TABLE if a.scope == scope]
 
 
 def _everywhere(scope: Scope) -> list[KeyAction]:
-    """The actions that can be done on every screen of the app that a scope belongs to."""
+    """Return the actions that work on every screen of the app that a scope belongs to."""
     return [BY_ID[name] for name in BROWSE_SHARED] if scope in BROWSE_TITLES else of_scope("app")
 
 
 def key_names(action: KeyAction, keymap: Mapping[str, str]) -> list[str]:
-    """The keys of an action as a person reads them, after the person's own changes."""
+    """Return the keys of an action as a person reads them, after the user's own changes."""
     return [_KEY_NAMES.get(key.strip(), key.strip()) for key in keymap.get(action.id, action.keys).split(",")]
 
 
 def key_and_name(action: KeyAction, keymap: Mapping[str, str]) -> str:
-    """The key of an action with the name that the footer gives it, where it has one."""
+    """Return the key of an action, with its name in the footer if it has one."""
     key = key_names(action, keymap)[0]
     return f"{key} ({action.footer})" if action.footer else key
 
 
 def names(action: KeyAction) -> tuple[str, ...]:
-    """By what names a person may look for it: the footer's first, else its own."""
+    """Return the names by which a person may search for an action: first the footer's, then its own and others."""
     own = action.id.replace("-", " ").replace(".", " ")
     known = (action.footer, own, *own.split(), *OTHER_NAMES.get(action.id, "").split())
     return tuple(dict.fromkeys(name for name in known if name))
 
 
 def keymap_errors(keymap: Mapping[str, str]) -> list[str]:
-    """What is wrong with a person's own keys, one line each: unknown actions and keys used twice."""
+    """Return the errors in a user's own keys, one line each: unknown actions, and keys used twice."""
     errors = []
     for name in keymap:
         if name not in BY_ID:

@@ -1,6 +1,7 @@
-"""Carries out what a person asks for by a key: commands go out in order, one at a time, while keys go on being heard.
+"""Sends the commands that a person gives by key: in order, one at a time, without blocking further keys.
 
-What the build does not show yet is held as pending, for screens to draw at once. Unaware of widgets and sockets.
+Requests that the build does not show yet are kept as pending, so that screens can draw them at once. Knows no widgets
+and no sockets.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from stoker.show.tui.input.pending import Act, Matter, Pending
 from stoker.show.update_source import UpdateSource
 
 SETTLE_SECONDS = 3.0
-"""How long a request is still shown after the engine has accepted it: what it did shows at its next tick."""
+"""How long a request is still shown after the engine has accepted it: its effect shows at the next tick."""
 
 
 @dataclass(slots=True)
 class _QueuedCommand:
-    """A command that has not gone out yet."""
+    """A command that has not been sent yet."""
 
     matter: Matter
     verb: str
     arguments: dict[str, object]
     change: int = 0
-    """For a level: by how much, so that a burst of keys goes out as one command."""
+    """For a level: the difference, so that a burst of keys is sent as one command."""
 
 
 class CommandQueue:
-    """Takes pending and sends them. `refused` is called with the engine's reason, `changed` whenever pending change."""
+    """Queues requests and sends them. Calls `refused` with the engine's reason, `changed` when `pending` changes."""
 
     def __init__(
         self,
@@ -52,10 +53,10 @@ class CommandQueue:
         self._commands: deque[_QueuedCommand] = deque()
         self._arrived = asyncio.Event()
 
-    # -- what a person may ask for -----------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------------------
 
     def change_level(self, by: int, state: BuildState) -> None:
-        """More or fewer jobs, counted from what was asked for last. Memory stays as guarded as it is."""
+        """Change the level, counting from the last request. Whether memory is guarded does not change."""
         now = self.pending.level if isinstance(self.pending.level, int) else state.level.target
         if now is None:
             self._refused("this build has no level: stoker does not govern it")
@@ -73,19 +74,19 @@ class CommandQueue:
         self._changed()
 
     def set_level(self, jobs: int, state: BuildState) -> None:
-        """So many jobs. Memory stays as guarded as it is."""
+        """Set the level to `jobs`. Whether memory is guarded does not change."""
         self.pending = replace(self.pending, level=jobs)
         self._enqueue(_QueuedCommand("level", "level", {"jobs": jobs}), guarded=state.level.guarded)
         self._changed()
 
     def level_automatic(self) -> None:
-        """As many jobs as there are cores and memory for; memory is guarded again."""
+        """Make the level automatic: as many jobs as cores and memory allow; memory is guarded again."""
         self.pending = replace(self.pending, level="auto")
         self._enqueue(_QueuedCommand("level", "level", {"jobs": None}))
         self._changed()
 
     def pause(self, state: BuildState, *, now: bool) -> None:
-        """Pause softly or `now`; go on if the build is paused so, or is frozen."""
+        """Pause softly, or freeze if `now`; unpause if the build is already in that state, or frozen."""
         present = self.pending.paused or state.level.paused
         if present == "hard" or (present == "soft" and not now):
             self.pending = replace(self.pending, paused="no")
@@ -96,21 +97,21 @@ class CommandQueue:
         self._changed()
 
     def act(self, jid: int, act: Act) -> None:
-        """Freeze, thaw (or start), run alone or beside others again, or kill one job."""
+        """Freeze, thaw (or start), or kill one job, run it alone, or let others run again."""
         self.pending = replace(self.pending, acts={**self.pending.acts, jid: act})
         self._enqueue(_QueuedCommand(jid, "job", {"jid": jid, "act": act}))
         self._changed()
 
-    # -- what becomes of it ------------------------------------------------------------------------------------
+    # -- sending -----------------------------------------------------------------------------------------------
 
     def settle(self, state: BuildState) -> None:
-        """Forget the pending that `state` shows, and those that nothing came of."""
+        """Forget the requests that `state` shows, and those that had no effect in time."""
         for matter, until in list(self._until.items()):
             if self._waiting[matter] == 0 and (self.pending.fulfilled(matter, state) or self._clock() >= until):
                 self._forget(matter)
 
     async def work(self) -> None:
-        """Send commands for ever."""
+        """Send commands forever."""
         while True:
             await self._arrived.wait()
             while self._commands:
@@ -128,7 +129,7 @@ class CommandQueue:
         if command.change:
             command.arguments["change"] = command.change
         elif command.verb == "level" and "jobs" not in command.arguments:
-            self._answered(command.matter)  # as many steps up as down: nothing is left to ask for
+            self._answered(command.matter)  # as many steps up as down: nothing to send
             return
         try:
             await self._source.command(command.verb, **command.arguments)
@@ -144,7 +145,7 @@ class CommandQueue:
         self._until[matter] = self._clock() + SETTLE_SECONDS
 
     def _drop(self, matter: Matter) -> None:
-        """What was asked for later about the same matter was meant on top of it."""
+        """Drop all requests about a matter: later ones assumed that this one would succeed."""
         self._commands = deque(c for c in self._commands if c.matter != matter)
         self._forget(matter)
 

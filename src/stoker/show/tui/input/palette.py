@@ -1,6 +1,6 @@
-"""The command palette: finds commands by any name a person may know them by. Unaware of what they do.
+"""The command palette: finds commands by any name that a person may know. Does not know what they do.
 
-A name is what the footer calls it, what the command line does, or the action's own; the description counts after those.
+A name is the footer's, the command line's, or the action's own; matches in the description rank after those.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.screen import Screen
 
 _NAMED, _BEGUN, _DESCRIBED = 3000.0, 2000.0, 1000.0
-"""What a name, the beginning of one, and words of the description weigh: all more than letters strewn about (0-999)."""
+"""Scores of a name, a prefix of one, and words of the description; all above scattered letters (0-999)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaletteCommand:
-    """One line of the palette: `names` find it, `title` is shown and finds it, `hint` stands below."""
+    """One line of the palette: `names` and `title` are searched, `title` is shown, with `hint` below it."""
 
     names: tuple[str, ...]
     title: str
@@ -28,37 +28,37 @@ class PaletteCommand:
 
 
 class HasCommands(Protocol):
-    """An app whose commands are found."""
+    """An app with commands to search."""
 
     def commands(self, screen: Screen[Any]) -> Iterator[PaletteCommand]:
-        """What can be done from a screen, in the order of the help."""
+        """Return the commands available on a screen, in the order of the help."""
         ...
 
 
 class Commands(Provider):
-    """Looks commands up for the palette."""
+    """Searches commands for the palette."""
 
     @property
     def _commands(self) -> list[PaletteCommand]:
         return list(cast("HasCommands", cast("App[Any]", self.app)).commands(self.screen))
 
     async def discover(self) -> Hits:
-        """All of them, while nothing is typed."""
+        """Yield all commands, while nothing is typed."""
         for command in self._commands:
             yield DiscoveryHit(command.title, command.run, help=command.hint)
 
     async def search(self, query: str) -> Hits:
-        """Those that a query means, by name before by description before by letters."""
+        """Yield the commands that match a query: by name, then by description, then by letters."""
         matcher = self.matcher(query)
         for number, command in enumerate(self._commands):
             weight = weight_of(query, command, matcher.match(command.title))
             if weight > 0:
-                # Of equals the palette shows any first; the one that stands first in the help is meant.
+                # The palette orders equal scores arbitrarily; rank them in the order of the help.
                 yield Hit(weight - number / 1000, matcher.highlight(command.title), command.run, help=command.hint)
 
 
 def weight_of(query: str, command: PaletteCommand, letters: float) -> float:
-    """How well a query finds a command; `letters` is how well its letters stand in the title, 0 if they do not."""
+    """Return the score of a query for a command; `letters` is the fuzzy score of its title, 0 if it does not match."""
     words, title = query.strip().lower(), command.title.lower()
     if not words:
         return 0

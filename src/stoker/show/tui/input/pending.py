@@ -1,4 +1,4 @@
-"""What a person has asked for and the build does not show yet. Pure values; unaware of keys, widgets and sockets."""
+"""Pending requests: what a person has asked for and the build does not show yet. Values; knows no keys or sockets."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from stoker.model.events import Paused
 from stoker.model.state import BuildState
 
 Act = Literal["freeze", "thaw", "alone", "together", "kill"]
-"""What may be done to one job; to thaw one that waits on deck is to start it. together: others may run beside it."""
+"""What can be done to one job. Thawing one on deck starts it. together: others may run beside it again."""
 
 Matter = Literal["level", "pause"] | int
-"""What a request is about: the level, the pause, or a job by its number."""
+"""The subject of a request: the level, the pause, or a job by its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What has been asked for and is not so yet; `acts` are by job number."""
+    """The pending requests; `acts` are by job number."""
 
     level: int | Literal["auto"] | None = None
     paused: Paused | None = None
     acts: Mapping[int, Act] = field(default_factory=dict)
 
     def without(self, matter: Matter) -> Pending:
-        """All but the request about `matter`."""
+        """Return these without the request about `matter`."""
         if matter == "level":
             return replace(self, level=None)
         if matter == "pause":
@@ -33,7 +33,7 @@ class Pending:
         return replace(self, acts={jid: act for jid, act in self.acts.items() if jid != matter})
 
     def fulfilled(self, matter: Matter, state: BuildState) -> bool:
-        """Whether the build shows what was asked for about `matter`."""
+        """Return whether the build shows the result of the request about `matter`."""
         if matter == "level":
             shown = "auto" if state.level.mode == "auto" else state.level.target
             return self.level in (None, shown)

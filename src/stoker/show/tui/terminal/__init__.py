@@ -1,1 +1,1 @@
-"""The terminal itself: its cells, its characters, its colours."""
+"""The terminal: its driver, cells, characters and colours. Knows no builds."""

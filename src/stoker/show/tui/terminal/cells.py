@@ -1,8 +1,8 @@
-"""A model of the terminal's cells: takes what Textual writes and gives back only what changes the picture.
+"""A model of the terminal's cells: takes what Textual writes and returns only what changes the picture.
 
-Textual repaints whole regions, with a full style and a reset for every piece. Here each write is played on a grid, the
-grid is compared with what the terminal shows already, and the difference is written with as few bytes as can be. What
-is not understood is passed on untouched, and the picture then counts as unknown. Pure: unaware of terminals and files.
+Textual repaints whole regions, with a full style and a reset for every piece. Here each write is applied to a grid, the
+grid is compared with what the terminal already shows, and the difference is written in as few bytes as possible.
+Unknown escapes are passed on unchanged, and the picture then counts as unknown. Pure: knows no terminals and no files.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ _TOKEN = re.compile(
     r"|(\x1b\[[<>?=][0-9;]*\$?[a-zA-Z]|\x1b\](?:2|9|22|99|777);[^\x00-\x1f\x7f-\x9f]*\x07|\x1b\[2[23];2t|\x07"
     r"|\x1bP(?:[^\x1b]|\x1b[^\\])*\x1b\\)"
 )
-"""What is written: styles, moves, sync marks, line feeds, text; and what leaves the picture as it is: private modes,
-title, progress, notifications, what a multiplexer hands on (DCS), the pointer's shape, BEL."""
+"""What Textual writes: styles, moves, sync marks, line feeds, text; and what does not change the picture: private
+modes, title, progress, notifications, a multiplexer's passthrough (DCS), the pointer's shape, BEL."""
 
 _ENTER, _LEAVE = "\x1b[?1049h", "\x1b[?1049l"
-"""The terminal's other screen, which is ours, and back to the one that is not: nothing of ours may be drawn there."""
+"""Enter and leave the alternate screen. Nothing may be drawn on the main screen."""
 
 _ATTRIBUTES = frozenset({"1", "2", "3", "4", "5", "7", "8", "9", "21", "51", "52", "53"})
 
 _ON_BLANKS = frozenset({"4", "7", "9", "21", "53"})
-"""Attributes that are seen on a blank: lines through, under and over it, and reverse."""
+"""Attributes that are visible on a blank: lines through, under and over it, and reverse."""
 
 _UNCERTAIN = "\u2e80"
 """From here on (CJK and beyond) characters may be two cells wide."""
 
 _NEAR = 4
-"""Unchanged cells that are cheaper to write again than to jump over."""
+"""Up to this many unchanged cells are cheaper to write again than to jump over."""
 
 
 class Pen(NamedTuple):
-    """How a cell is drawn: SGR parameters of attributes, foreground and background; empty is the default."""
+    """A cell's style: SGR parameters of attributes, foreground and background; empty is the default."""
 
     attributes: tuple[str, ...] = ()
     fg: str = ""
@@ -56,7 +56,7 @@ _DEFAULT = Pen()
 
 @lru_cache(4096)
 def dipped(pen: Pen, params: str) -> Pen | None:
-    """The pen after SGR `params`; None if they are not understood."""
+    """Return the pen after SGR `params`; None if they are unknown."""
     attributes, fg, bg = list(pen.attributes), pen.fg, pen.bg
     fields = params.split(";") if params else ["0"]
     at = 0
@@ -85,7 +85,7 @@ def dipped(pen: Pen, params: str) -> Pen | None:
 
 @lru_cache(4096)
 def change(old: Pen | None, new: Pen) -> str:
-    """The shortest escape that turns one pen into another."""
+    """Return the shortest escape that turns one pen into another."""
     if old == new:
         return ""
     if old is None or set(old.attributes) - set(new.attributes):
@@ -98,19 +98,19 @@ def change(old: Pen | None, new: Pen) -> str:
 
 @lru_cache(4096)
 def on_blank(pen: Pen) -> Pen:
-    """The part of a pen that is seen on a blank."""
+    """Return the part of a pen that is visible on a blank."""
     return pen if _ON_BLANKS.intersection(pen.attributes) else Pen((), "", pen.bg)
 
 
 def serves(pen: Pen, cell: Cell) -> bool:
-    """True if a cell looks right when written with `pen`: on a blank, the foreground is not seen."""
+    """Return whether a cell looks right if written with `pen`: on a blank, the foreground is invisible."""
     if cell.text != " ":
         return pen == cell.pen
     return pen.bg == cell.pen.bg and on_blank(pen).attributes == cell.pen.attributes == ()
 
 
 class Screen:
-    """The grid that should be seen, and the one that is."""
+    """The wanted grid of cells, and the one that the terminal shows."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
@@ -125,7 +125,7 @@ class Screen:
         self._away = False
 
     def feed(self, data: str) -> str:
-        """Play a write on the grid. Returns what must go to the terminal at once, ahead of the next `difference`."""
+        """Apply a write to the grid. Returns what must be sent at once, ahead of the next `difference`."""
         passed: list[str] = []
         at = 0
         while at < len(data):
@@ -143,7 +143,7 @@ class Screen:
         return "".join(passed)
 
     def _play(self, match: re.Match[str]) -> str:
-        """One token; returns it if it has to be passed on and the picture is then unknown."""
+        """Apply one token; return it if it must be passed on to the terminal."""
         if match[4]:
             self._write(match[4])
         elif match[2] == "m":
@@ -161,7 +161,7 @@ class Screen:
         return ""
 
     def _pass(self, data: str) -> str:
-        """Let unknown or mode-setting data through; what was changed before it is written before it."""
+        """Return data to pass on, preceded by the changes made before it."""
         before = self.difference()
         self._away = data == _LEAVE or (self._away and data != _ENTER)
         if data in (_ENTER, _LEAVE) or _TOKEN.fullmatch(data) is None or data.endswith(("m", "H")):
@@ -169,7 +169,7 @@ class Screen:
         return before + data
 
     def forget(self) -> None:
-        """The terminal may show anything now: the next difference is the whole picture."""
+        """Treat the terminal's content as unknown: the next difference is the whole picture."""
         self._shown = [[None] * self.width for _ in range(self.height)]
         self._dirty = set(range(self.height))
         self._at = self._out_pen = None
@@ -191,7 +191,7 @@ class Screen:
             self._x += cells
 
     def _join(self, row: list[Cell | None], mark: str) -> None:
-        """A mark without a width of its own belongs to the character before it."""
+        """Attach a combining mark, which has no width, to the character before it."""
         at = self._x - 1
         while 0 <= at < self.width:
             cell = row[at]
@@ -203,7 +203,7 @@ class Screen:
             at -= 1
 
     def _put(self, row: list[Cell | None], cell: Cell, cells: int) -> None:
-        """Set one character; halves of wide characters that it cuts become blank, as terminals do it."""
+        """Set one character; halves of wide characters that it overwrites become blank, as on terminals."""
         x = self._x
         for at in range(x, x + cells):
             old = row[at]
@@ -220,7 +220,7 @@ class Screen:
             row[x + 1] = Cell("", cell.pen)
 
     def difference(self) -> str:
-        """What turns the picture that is seen into the one that should be; empty if they are the same."""
+        """Return what turns the shown picture into the wanted one; empty if they are the same."""
         if self._away:
             return ""
         for y in sorted(self._dirty):
@@ -231,7 +231,7 @@ class Screen:
         out = "".join(self._out) + change(self._out_pen, _DEFAULT)
         self._out.clear()
         self._out_pen = _DEFAULT
-        self._at = None  # whoever writes next may move the cursor
+        self._at = None  # the next write may move the cursor
         return out
 
     def _row_difference(self, y: int, wanted: list[Cell | None], shown: list[Cell | None]) -> None:
@@ -256,7 +256,7 @@ class Screen:
                 x += 1
 
     def _move(self, x: int, y: int, row: list[Cell | None]) -> None:
-        """Bring the terminal's cursor to a cell, by rewriting a few unchanged cells if that is shorter."""
+        """Move the terminal's cursor to a cell, by rewriting a few unchanged cells if that is shorter."""
         if self._at == (x, y):
             return
         if self._at is not None and self._at[1] == y and 0 < x - self._at[0] <= _NEAR:
@@ -275,6 +275,6 @@ class Screen:
             self._out.append(change(self._out_pen, cell.pen))
             self._out_pen = cell.pen
         self._out.append(cell.text)
-        # Terminals differ about the width of marks, emoji and new characters: after those, say where the next one goes.
+        # Terminals disagree on the width of marks, emoji and new characters: after those, position the cursor again.
         certain = len(cell.text) == 1 and cell.text < _UNCERTAIN and x + 1 < self.width
         self._at = (x + 1, y) if certain else None

@@ -1,6 +1,6 @@
-"""The characters that screens are drawn with, in two sets: block and line characters, and plain ASCII.
+"""The characters that screens are drawn with, in two sets: Unicode block and line characters, and plain ASCII.
 
-Unaware of colours and of what is drawn.
+Knows no colours, and not what is drawn.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ class Glyphs:
 
     ascii: bool
     full: str
-    """A bar's own share: the build's memory, running jobs, a busy CPU."""
+    """A bar's main share: the build's memory, running jobs, a busy CPU."""
     other: str
-    """A bar's foreign share: memory that is used, but not by the build."""
+    """A bar's second share: memory used by other programs, for example."""
     empty: str
     promised: str
-    """What running jobs are expected to take beyond what they hold."""
+    """Memory that running jobs are expected to take beyond what they hold."""
     reserve: str
-    """What is kept free of promises."""
+    """Memory that no promise may use."""
     block: str
     """A chart's filled cell."""
     edges: str
-    """A line at the bottom, in the middle and at the top of a cell."""
+    """Lines at the bottom, in the middle and at the top of a cell."""
     done: str
     """The progress bar's finished part."""
     todo: str
     rule: str
     dash: str
-    """A limit's line in a chart, and an empty table cell."""
+    """The line of a limit in a chart, and an empty table cell."""
     mark: str
-    """The place of a level or limit inside a bar."""
+    """The position of a limit in a bar, or of a cursor in a chart."""
     levels: str
     """Growing columns, from nothing to a full cell."""
     ellipsis: str
@@ -48,15 +48,15 @@ class Glyphs:
     killed: str
     pointer: str
     sorted_by: str
-    """Behind the heading of the column that a table is sorted by."""
+    """Follows the heading of the column that a table is sorted by."""
     axis: str
     corner: str
     dot: str
     en_dash: str
     becomes: str
-    """Between what is so and what a person has asked for."""
+    """Stands between the present value and the requested one."""
     border: str
-    """Name of the border style for the few boxes there are."""
+    """Name of the border style of boxes."""
 
 
 UNICODE = Glyphs(

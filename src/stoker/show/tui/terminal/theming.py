@@ -1,6 +1,6 @@
-"""Themes become ink: theme tokens as Rich styles for our own lines, and a Textual theme for its own widgets.
+"""Converts themes: theme tokens to Rich styles for stoker's lines, and a Textual theme for Textual's widgets.
 
-Unaware of builds and of where themes come from.
+Knows no builds, and not where themes come from.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ NO_COLOUR: dict[str, str] = {
     "cursor": "reverse",
     "cursor_text": "",
 }
-"""Attributes that stand for the tokens when there may be no colour (https://no-color.org)."""
+"""Attributes that replace the tokens' colours under NO_COLOR (https://no-color.org)."""
 
 
 class Palette:
-    """Rich styles of inks under one theme. Build one per theme: styles are cached."""
+    """Rich styles of inks in one theme. Create one per theme: styles are cached."""
 
     def __init__(self, theme: Theme, *, no_colour: bool = False) -> None:
         self.theme = theme
@@ -41,7 +41,7 @@ class Palette:
         self._cache: dict[str | Ink, Style] = {}
 
     def style(self, ink: str | Ink) -> Style:
-        """The style of an ink: "token", "token bold", "token on token", or a piece of build output's own ink."""
+        """Return the style of an ink: "token", "token bold", "token on token", or an Ink from build output."""
         style = self._cache.get(ink)
         if style is None:
             style = self._cache[ink] = self._named(ink) if isinstance(ink, str) else self._foreign(ink)
@@ -58,7 +58,7 @@ class Palette:
         return _styled(Style(color=rich_colour(fg), bgcolor=rich_colour(bg)), attributes)
 
     def _foreign(self, ink: Ink) -> Style:
-        """Colours that the build chose itself; without its own background they lie on ours."""
+        """Return the style of build output; without a background of its own it gets the theme's."""
         attributes = [name for name in ATTRIBUTES if getattr(ink, name)]
         if self._no_colour:
             return _styled(Style(), attributes)
@@ -73,7 +73,7 @@ def _styled(style: Style, attributes: Sequence[str]) -> Style:
 
 @lru_cache(512)
 def rich_colour(name: str) -> Color:
-    """A colour by its theme name: "#rrggbb", or one of the terminal's own ("bright_blue", "ansi_default")."""
+    """Return a colour by its name in a theme: "#rrggbb", or a terminal colour ("bright_blue", "ansi_default")."""
     try:
         return Color.parse(name.removeprefix("ansi_"))
     except RichColorParseError:
@@ -81,7 +81,7 @@ def rich_colour(name: str) -> Color:
 
 
 def textual_theme(theme: Theme, name: str, *, no_colour: bool = False) -> TextualTheme:
-    """The colours of Textual's own widgets (palette, inputs, toasts), under a name of Textual's own."""
+    """Return a Textual theme of this name for Textual's own widgets (palette, inputs, toasts)."""
     tokens = {name: "ansi_default" if no_colour else css_colour(value) for name, value in theme.colors.items()}
     return TextualTheme(
         name=name,
@@ -99,7 +99,7 @@ def textual_theme(theme: Theme, name: str, *, no_colour: bool = False) -> Textua
         dark=theme.dark,
         ansi=theme.ansi or no_colour,
         variables={
-            "ansi-background": tokens["background"],  # Textual's own styles name these two in an ansi theme
+            "ansi-background": tokens["background"],  # Textual's own styles use these two in an ansi theme
             "ansi-foreground": tokens["text"],
             "border": tokens["rule"],
             "border-blurred": tokens["rule"],
@@ -115,7 +115,7 @@ def textual_theme(theme: Theme, name: str, *, no_colour: bool = False) -> Textua
 
 
 def css_colour(name: str) -> str:
-    """A theme's colour as Textual's CSS takes it."""
+    """Return a theme's colour in the syntax of Textual's CSS."""
     return name if name.startswith(("#", "ansi_")) else f"ansi_{name}"
 
 
@@ -123,4 +123,4 @@ MESSAGE_CSS = """
 ToastRack { margin-bottom: 0; overflow-y: hidden; }
 Toast { width: 100%; max-width: 100%; margin: 0; padding: 0 1; background: $surface; color: $foreground; }
 """
-"""Messages stand over the footer, one line each where they fit: in a corner they would hide what they are about."""
+"""Messages appear above the footer, one line each if they fit: in a corner they would hide what they are about."""
