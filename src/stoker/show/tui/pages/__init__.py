@@ -1,1 +1,1 @@
-"""Pages as lines of inked text. Pure: values and a size in, lines out."""
+"""Pages as lines of inked text. Pure functions from values and a size to lines; they do not know Textual."""

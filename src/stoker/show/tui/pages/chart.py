@@ -1,6 +1,6 @@
-"""Charts of block columns: areas over time under a limit line, as lines of inked text. Pure.
+"""Charts of block columns: areas over time with a limit line, as lines of inked text. Pure.
 
-Unaware of builds: series are plain numbers, inks are theme tokens.
+Knows no builds: series are plain numbers, inks are theme tokens.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from stoker.show.tui.pages.lines import Line, Part, pad
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 AXIS_WIDTH = 10
-"""Cells left of the columns: a figure of at most eight cells, a blank and the axis."""
+"""Cells to the left of the columns: a figure of at most eight cells, a blank and the axis."""
 
 BUDGET_FROM = 0.4
 ROUND = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1024)
-"""Share of the budget that the peak must reach for the chart to go up to the budget, and where it ends otherwise."""
+"""Share of the budget that the peak must reach for the chart to end at the budget; else it ends at a round size."""
 
 GLYPH_FROM = 0.25
-"""Share of a cell from which an area with a glyph of its own fills it."""
+"""Share of a cell from which an area with its own glyph fills the cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """One series: a value for each column, drawn as a filled area. Areas given first lie in front."""
+    """One series: a value per column, drawn as a filled area. Earlier areas are drawn in front."""
 
     values: Sequence[float]
     ink: str
     line: bool = False
-    """Only its upper edge is drawn, so that it stands out without colour."""
+    """Draw only the upper edge, so that it is visible without colour."""
     glyph: str = ""
-    """What fills its cells, if not the chart's own columns."""
+    """Fills its cells instead of the chart's growing columns."""
 
 
 def sample(times: Sequence[float], values: Sequence[float], columns: int, start: float, end: float) -> list[float]:
-    """One value per column: the largest in its span of time, else the last one before it; 0 before the first."""
+    """Return one value per column: the largest in its time span, else the last one before it; 0 before the first."""
     if columns <= 0:
         return []
     result = [-1.0] * columns
@@ -61,8 +61,8 @@ def chart(
     limit_ink: str = "rule",
     limit_label: str = "",
 ) -> list[Line]:
-    """`rows` lines, the axis at the left; `top` is the value at the upper edge, `limit` a dashed line with its label,
-    which goes before that of the upper edge."""
+    """Return `rows` lines with the axis at the left. `top` is the value at the upper edge; `limit` is a dashed line,
+    whose label takes precedence over that of the upper edge."""
     columns = len(areas[0].values) if areas else 0
     limit_row = None if limit is None else min(rows - 1, max(0, int((1 - limit / top) * rows)))
     lines: list[Line] = []
@@ -78,10 +78,9 @@ def chart(
 
 
 def memory_top(peak: float, budget: float) -> tuple[float, str]:
-    """The value at a memory chart's upper edge, and what stands there: the budget, if the peak comes near it and not
-    far above it.
+    """Return the value at a memory chart's upper edge, and its label: the budget, if the peak is near it.
 
-    Else a round size above the peak, so that what there is to see fills the chart.
+    Otherwise a round size above the peak, so that the data fills the chart.
     """
     if BUDGET_FROM * budget <= peak < 1.1 * budget:
         return max(peak, budget * 1.04), format_bytes(budget)
@@ -122,7 +121,7 @@ def _merged(cells: Sequence[Part]) -> list[Part]:
 
 
 def time_axis(columns: int, labels: Sequence[tuple[float, str]], g: Glyphs) -> list[Line]:
-    """The line below a chart and its labels, each centred at its share (0..1) of the width."""
+    """Return the line below a chart and its labels, each centred at its share (0..1) of the width."""
     row = [" "] * columns
     for share, label in labels:
         start = min(max(0, round(share * columns) - len(label) // 2), max(0, columns - len(label)))
@@ -133,7 +132,7 @@ def time_axis(columns: int, labels: Sequence[tuple[float, str]], g: Glyphs) -> l
 
 
 def marks(label: str, columns: int, places: Sequence[tuple[float, str, str]]) -> Line:
-    """Marks (share of the width, glyph, ink) on one labelled line; a later one covers an earlier one."""
+    """Return marks (share of the width, glyph, ink) on one labelled line; later marks cover earlier ones."""
     cells = [Part(" ")] * columns
     for share, glyph, ink in places:
         if 0 <= share <= 1 and columns:

@@ -1,6 +1,6 @@
-"""Reasons in as many cells as there are: whole clauses give way, the last ones first, before any word does. Pure.
+"""Shortens reasons to the available cells: drops whole clauses, the last ones first, before it cuts any word. Pure.
 
-A reason's first clause says what matters most (decide/policy). Unaware of what the clauses mean.
+A reason's first clause is the most important one (decide/policy). Does not know what the clauses mean.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from rich.cells import cell_len
 from stoker.show.tui.pages.lines import elide_middle
 
 BREAKS = ("; ", ", ", ": ")
-"""What stands between clauses."""
+"""Separators of clauses."""
 
 LEAST_NAME = 8
-"""Cells below which a name with its middle cut out says nothing."""
+"""Below this width, a name with its middle cut out is meaningless."""
 
 _WITHIN = re.compile(r"(needs up to [\d.]+ \w+) (?:within [\d:]+|at once)(?=,)")
-"""How soon a job would need it: of less weight than what is spare."""
+"""How soon a job would need the memory; less important than how much is spare."""
 
 _BRACKET = re.compile(r" \([^()]*\)$")
 
 
 def shorter(why: str) -> str:
-    """A reason without the words that a small screen has no room for."""
+    """Return a reason without the words that can be dropped on a small screen."""
     return _WITHIN.sub(r"\1", why.replace(" above the reserve", ""))
 
 
 def clauses(text: str, width: int, mark: str = "…") -> str:
-    """`text` in at most `width` cells: without what goes without saying, folders, and clauses from the end on.
+    """Return `text` in at most `width` cells: drops dispensable words, then folders, then clauses from the end on.
 
-    Where not even the first clause fits, the middle of its longest name goes, and at the very last whole words.
+    If not even the first clause fits, cuts the middle of its longest name, and finally drops whole words.
     """
     for candidate in shortened(text):
         if cell_len(candidate) <= width:
@@ -47,25 +47,25 @@ def clauses(text: str, width: int, mark: str = "…") -> str:
 
 
 def shortened(text: str) -> list[str]:
-    """The text, and ever shorter ways to say it in whole words."""
-    found = [text, shorter(text)]
-    bare = " ".join(word.rpartition("/")[2] or word for word in found[-1].split(" "))
-    found.append(bare)
+    """Return the text and ever shorter versions of it, in whole words."""
+    versions = [text, shorter(text)]
+    bare = " ".join(word.rpartition("/")[2] or word for word in versions[-1].split(" "))
+    versions.append(bare)
     while (cut := max(bare.rfind(between) for between in BREAKS)) >= 0:
         bare = bare[:cut]
-        found.append(bare)
+        versions.append(bare)
     if bracket := _BRACKET.search(bare):
-        found.append(bare[: bracket.start()])
-    return found
+        versions.append(bare[: bracket.start()])
+    return versions
 
 
 def _is_name(word: str) -> bool:
-    """Whether a word is a file's name, of which both ends say something."""
+    """Return whether a word is a file name, whose two ends are both meaningful."""
     return "." in word.strip(".") or "_" in word
 
 
 def whole_words(text: str, width: int, mark: str = "…") -> str:
-    """`text` in at most `width` cells, cut behind a word where there is one."""
+    """Return `text` in at most `width` cells, cut after a whole word if possible."""
     if cell_len(text) <= width:
         return text
     kept = ""

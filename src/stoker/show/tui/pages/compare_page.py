@@ -1,6 +1,6 @@
-"""Two sides of recorded builds beside each other: in all, job by job, and each run of the chosen job. Pure.
+"""The comparison of two sides of recorded builds: totals, job by job, and each run of the chosen job. Pure.
 
-Unaware of Textual, and of how noise is judged.
+Does not know Textual, or how noise is judged.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 PairOrder = Literal["change", "CPU", "memory", "name"]
 
 PAIR_ORDERS: tuple[PairOrder, ...] = ("change", "CPU", "memory", "name")
-"""What jobs may be sorted by, in the order in which a key goes through them."""
+"""Sort orders of jobs, in the order in which a key cycles through them."""
 
 INKS: dict[Verdict, str] = {"worse": "error", "better": "ok", "same": "text_dim", "unknown": "text_dim"}
 _RANKS: dict[Verdict, int] = {"worse": 0, "better": 1, "unknown": 2, "same": 3}
 
 DETAIL_LINES = 4
-"""Lines about the chosen job: a rule, and its runs by CPU time, memory and time."""
+"""Lines about the chosen job: a rule, and CPU time, memory and time of its runs."""
 
 ONE_RUN = "a side has one run: a change may be chance; compare several: A1,A2 B1,B2"
 
 
 @dataclass(frozen=True, slots=True)
 class SingleJob:
-    """A job that only one side has."""
+    """A job that exists on one side only."""
 
     job: str
     after: bool
@@ -55,7 +55,7 @@ Entry = JobPair | SingleJob
 
 
 def pair_entries(found: Comparison, order: PairOrder) -> list[Entry]:
-    """All jobs: as they are sorted, those of one side behind the others but by name."""
+    """Return all jobs, sorted; jobs of one side only come last, except when sorted by name."""
     singles: list[Entry] = [SingleJob(job, after=False) for job in found.gone]
     singles += [SingleJob(job, after=True) for job in found.new]
     pairs = list(found.pairs)
@@ -75,13 +75,13 @@ def _apart(change: Change) -> float:
 
 
 def _weight(pair: JobPair) -> float:
-    """Its largest change as a share, of the figures that the verdict is by; where nothing is judged, CPU seconds."""
+    """Return the largest relative change among the judged figures; if none is judged, the change in CPU seconds."""
     judged = [c for c in (pair.cpu, pair.memory) if c.verdict in ("worse", "better")]
     return max((abs(c.share or 0.0) for c in judged), default=_apart(pair.cpu))
 
 
 def texts_of_entry(entry: Entry) -> tuple[str, ...]:
-    """What a row says, to be looked through."""
+    """Return the texts of a row that the filter searches."""
     return entry.job, _word(entry)
 
 
@@ -94,7 +94,7 @@ def _word(entry: Entry) -> str:
 def comparison(
     found: Comparison, shown: Sequence[Entry], chosen: int, order: PairOrder, width: int, height: int, g: Glyphs
 ) -> list[Line]:
-    """The page in `height` lines: both sides, what changed in all, the jobs `shown`, and the chosen one's runs."""
+    """Return the page in `height` lines: both sides, the totals, the jobs `shown`, and the runs of the chosen one."""
     lines = [*_sides(found, width, g), *_totals(found, width, g)]
     if min(found.runs) < LEAST_RUNS:
         lines.append((Part(elide_end(ONE_RUN, width, g.ellipsis), "warn"),))
@@ -113,7 +113,7 @@ def comparison(
 
 
 def _sides(found: Comparison, width: int, g: Glyphs) -> list[Line]:
-    """Which builds are held against which."""
+    """Return which builds are on which side."""
     lines: list[Line] = []
     for side, names in zip("AB", found.names, strict=True):
         text = elide_end(", ".join(clean(name, 80) for name in names), width - 2, g.ellipsis)
@@ -125,7 +125,7 @@ _VALUE, _CHANGE, _VERDICT = 9, 8, 7
 
 
 def _totals(found: Comparison, width: int, g: Glyphs) -> list[Line]:
-    """The figures of the whole build; in two columns where there is room."""
+    """Return the figures of the whole build, in two columns if there is room."""
     lines = [_total(change) for change in found.totals]
     size = width_of(lines[0])
     head = section("in all", size, g, (_value_heads(),))
@@ -159,7 +159,7 @@ def _verdict_word(change: Change) -> str:
 # -- the jobs ----------------------------------------------------------------------------------------------------
 
 _SIDES_FROM = 110
-"""Screen width from which a row holds both sides, and not only the change."""
+"""Screen width from which a row shows both sides, not only the later one."""
 
 
 def _heads(
@@ -194,7 +194,7 @@ def _row(entry: Entry, width: int, g: Glyphs, *, chosen: bool) -> Line:
 
 
 def _tail(entry: Entry, width: int) -> list[Part]:
-    """The figures of a row: of both sides and the change, or in narrow screens of the later one and the change."""
+    """Return the figures of a row: both sides and the change; on narrow screens only the later side and the change."""
     cells: list[Part] = []
     for change in (entry.cpu, entry.memory) if isinstance(entry, JobPair) else (None, None):
         if change is None:
@@ -209,7 +209,7 @@ def _tail(entry: Entry, width: int) -> list[Part]:
 
 
 def _details(entry: Entry, width: int, g: Glyphs) -> list[Line]:
-    """Each run of the chosen job."""
+    """Return each run of the chosen job."""
     lines = [section(elide_path(plain_name(entry.job), width - 4, g.ellipsis), width, g)]
     if isinstance(entry, SingleJob):
         side = "B, the later one" if entry.after else "A, the earlier one"

@@ -1,6 +1,6 @@
-"""The dashboard, the timeline and the end screen put together from their parts. Pure: size in, lines out.
+"""The dashboard, assembled from its parts. Pure: a moment and a size in, lines out.
 
-Unaware of Textual; the last line of each page is left to the footer.
+Does not know Textual. The screen's last line is left to the footer.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 WIDE = 160
-"""Screen width from which decisions stand beside the jobs instead of above them."""
+"""Screen width from which decisions are shown beside the jobs instead of above them."""
 
 SIDE_WIDTH = 64
 MAX_BANNERS = 2
 LEAST_ALONE_NAME, ALONE_NAME = 12, 28
-"""Lines of what must not be missed, and cells of a job's name in one of them."""
+"""Maximum banner lines, and cells of a job's name in a banner."""
 
 LEAST_FAILED_NAME = 8
-"""Cells of the name of a step that failed in a banner."""
+"""Minimum cells of a failed step's name in a banner."""
 
 LEAST_FINISHED = 3
-"""Lines below the running jobs from which the finished ones are worth a heading."""
+"""Minimum lines below the running jobs for a list of finished ones."""
 
 DECK_ROWS = 4
-"""Lines for jobs on deck where there is room for what ended last, too: the next ones, and how many more there are."""
+"""Lines for jobs on deck if recently finished jobs are listed too: the next ones, and the number of the others."""
 
 GANTT_WIDTH, LEAST_BARS = 100, 3
-"""Screen width from which jobs are drawn as bars, and how many lines that is worth."""
+"""Minimum screen width and lines for drawing jobs as bars."""
 
 LEAST_CHART, MOST_CHART, LEAST_REST = 4, 9, 10
-"""Lines of the memory chart with its axis, and how many must be left below it for decisions and jobs."""
+"""Lines of the memory chart with its axis, and lines that must remain below it for decisions and jobs."""
 
 TALL = 36
-"""Lines of the work panel from which the end of the output is shown below the jobs too."""
+"""Lines of the work panel from which the end of the output is also shown, below the jobs."""
 
 
 def dashboard(m: Moment, width: int, height: int, g: Glyphs, view: JobView, tail: list[Line]) -> list[Line]:
-    """All lines of the dashboard; `tail` is the end of the build's output, shown while no job runs."""
+    """Return all lines of the dashboard; `tail` is the end of the output, for while no job runs or if there is room."""
     lines = [header.title(m, width, g), header.progress(m, width, g)]
     roomy = height >= 22
     rows = meters.meter_rows(m.state, height)
@@ -86,9 +86,9 @@ def dashboard(m: Moment, width: int, height: int, g: Glyphs, view: JobView, tail
 
 
 def _chart(m: Moment, width: int, left: int, g: Glyphs) -> list[Line]:
-    """The memory of the last minutes and of the next, where the lines that are left have room for it beside the rest.
+    """Return the memory chart of the last and the next minutes, if the remaining lines have room for it.
 
-    How high it is hangs on the screen alone, so that it does not jump.
+    Its height depends only on the screen, so that it does not jump.
     """
     rows = max(LEAST_CHART, min(MOST_CHART, left // 4))
     if m.state.over or left < rows + LEAST_REST or not memory_chart.is_worth_drawing(m.state, width):
@@ -100,14 +100,14 @@ def _chart(m: Moment, width: int, left: int, g: Glyphs) -> list[Line]:
 
 
 def _bars(state: BuildState, left: int) -> int:
-    """Lines for the jobs as bars: one for each that may run, where the table of jobs keeps what it needs."""
+    """Return the lines for jobs as bars: one per job that may run, as far as the table of jobs leaves room."""
     spare = left - _expected_rows(state) - LEAST_REST
     wanted = state.level.target or 0
     return min(wanted, spare) if spare >= min(wanted, LEAST_BARS) else 0
 
 
 def decisions_heading(width: int, g: Glyphs) -> Line:
-    """The heading of the decisions, which says whose marks they bear where names are left out."""
+    """Return the heading of the decisions, with a legend of the marks if names are left out."""
     if width >= decision_lines.NAMED_WIDTH:
         return section("decisions", width, g)
     marks = (Part(f" {g.governor} stoker", "text_dim"), Part(f"  {g.person} a person", "person"))
@@ -115,14 +115,14 @@ def decisions_heading(width: int, g: Glyphs) -> Line:
 
 
 def decision_rows(state: BuildState, height: int) -> int:
-    """Lines for decisions: as many as there are, within a fair share of the screen; the only one may take two."""
+    """Return the lines for decisions: at most a share of the screen; a single decision may take two lines."""
     share = 1 if height < 20 else 2 if height < 24 else 3 if height < 30 else height // 6
     count = len(decision_lines.entries(state))
     return min(share, max(2, count)) if count else 0
 
 
 def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
-    """What must not be missed, and what it means for the build: one line each."""
+    """Return the warnings that must not be missed, and what they mean for the build, one line each."""
     state = m.state
     texts = []
     if m.link == "lost":
@@ -149,25 +149,25 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
 
 
 def _absence(m: Moment, width: int, g: Glyphs) -> list[Line]:
-    """What happened while the person was away, below what must not be missed."""
+    """Return the line about what happened while the user was away."""
     if not m.absence:
         return []
     return [fit((Part(f"{g.info} {clauses(m.absence, width - 2, g.ellipsis)}", "accent bold"),), width)]
 
 
 def _failed_text(m: Moment, width: int, g: Glyphs) -> str:
-    """Which step has failed in a build that still runs, how many more did, and the key that shows why."""
-    found = () if m.state.over else failed_steps(m.state)
-    if not found:
+    """Return which step has failed in a running build, how many others have, and the key that shows why."""
+    failed = () if m.state.over else failed_steps(m.state)
+    if not failed:
         return ""
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
     rest = f"{more} failed; {m.key('failures')} shows why"
-    name = plain_name(found[0].output) or "a step"
+    name = plain_name(failed[0].output) or "a step"
     return elide_path(name, max(LEAST_FAILED_NAME, width - cell_len(rest)), g.ellipsis) + rest
 
 
 def _paused_text(m: Moment) -> str:
-    """What a pause does to how many jobs, and how it ends."""
+    """Return what a pause does, and which key ends it."""
     running = progress_of(m.state).running
     rest = f"{count(running, 'running job')} {'goes' if running == 1 else 'go'} on to the end" if running else ""
     unpause = f"{m.key('pause-softly')} unpauses" if _may_unpause(m) else ""
@@ -175,7 +175,7 @@ def _paused_text(m: Moment) -> str:
 
 
 def _frozen_text(m: Moment) -> str:
-    """What it means that everything is frozen, and how it ends."""
+    """Return what is frozen, and which key ends that."""
     stopped = sum(job.state != "on_deck" for job in m.state.jobs.values())
     keeps = f"{count(stopped, 'job')} keep{'s' * (stopped == 1)} {format_bytes(m.state.memory.build)}"
     held = f"{keeps} and stand{'s' * (stopped == 1)} still" if stopped else "nothing runs and nothing starts"
@@ -188,7 +188,7 @@ def _may_unpause(m: Moment) -> bool:
 
 
 def _alone_text(m: Moment, width: int, g: Glyphs) -> str:
-    """Which job runs alone, who said so, and how the others may go on."""
+    """Return which job runs alone, who asked for it, and which key lets the others continue."""
     job = soloist(m.state)
     if job is None:
         return ""
@@ -203,7 +203,7 @@ def _alone_text(m: Moment, width: int, g: Glyphs) -> str:
 
 
 def work_panel(m: Moment, width: int, rows: int, g: Glyphs, view: JobView, tail: list[Line]) -> list[Line]:
-    """The running jobs; while there are none, what is going on and the end of the output."""
+    """Return the running jobs; if there are none, the current activity and the end of the output."""
     if rows <= 0:
         return []
     if m.state.jobs:
@@ -220,9 +220,9 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, view: JobView, tail:
 
 
 def _jobs_panel(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Line]:
-    """The running jobs, and in room that they will not need the ones that ended last.
+    """Return the running jobs, and in the room that they will not need the recently finished ones.
 
-    The place of the latter hangs on what may run, not on the jobs of the moment, so that it does not jump.
+    The position of the latter depends on the level, not on the present jobs, so that it does not jump.
     """
     needed = 1 + _expected_rows(m.state)
     spare = rows - needed - 1
@@ -234,7 +234,7 @@ def _jobs_panel(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> l
 
 
 def _expected_rows(state: BuildState) -> int:
-    """Rows that the jobs may need: as many as may be started, and of those on deck a few."""
+    """Return the rows that the jobs may need: all that may be started, and a few on deck."""
     level = state.level
     if level.target is None:
         return max(len(state.jobs), level.window or 0)

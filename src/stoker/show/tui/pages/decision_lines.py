@@ -1,6 +1,6 @@
-"""Decisions and notices as lines: when, who, what and why. Pure: moment and width in, lines out.
+"""Decisions and notices as lines: when, who, what and why. Pure: a moment and a width in, lines out.
 
-Unaware of Textual, of colours (inks name theme tokens) and of where the moment came from.
+Knows neither Textual nor colours (inks name theme tokens), and not where the moment came from.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 ENTRY_INDENT = 11
-"""Cells before the text of a decision or notice: the time of day, a mark and the blanks between."""
+"""Cells before the text of a decision or notice: the time of day, a mark and the blanks between them."""
 
 MAX_ENTRY_LINES = 8
 
 NAMED_WIDTH = 100
-"""Width from which stoker is named, and not only marked, beside what it decided."""
+"""Width from which stoker's own decisions carry its name, not only a mark."""
 
 WHAT_LEAST = 24
-"""Cells that what was decided keeps at least: a verb and both ends of a file's name."""
+"""Minimum cells for what was decided: a verb and both ends of a file name."""
 
 LEAST_WHY = 12
-"""Cells below which nothing is said of a reason."""
+"""Minimum cells for a reason; with fewer it is left out."""
 
 MOST_NAME = 32
-"""Cells of a file's name in a decision that takes more than one line."""
+"""Maximum cells of a file name in a decision that takes more than one line."""
 
 ALIKE = ("hold", "admit")
-"""First words of stoker's own decisions of which many follow each other: one line says how many."""
+"""First words of stoker's own decisions that are merged into one line with their number if they are consecutive."""
 
 _NEED = re.compile(r"needs (up to |~)(\d[\d.]*) (B|KiB|MiB|GiB|TiB|PiB)\b")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def entries(state: BuildState) -> list[DecisionEntry | Notice]:
-    """Decisions and notices that are news, in order of time; many alike in a row are one, with what all need."""
+    """Return decisions and notices worth showing, by time; similar consecutive ones are merged into one."""
     both: list[DecisionEntry | Notice] = [*state.decisions, *state.notices]
     news = [e for e in sorted(both, key=lambda e: e.time) if isinstance(e, Notice) or not is_usual(e)]
     groups: list[list[DecisionEntry | Notice]] = []
@@ -59,7 +59,7 @@ def entries(state: BuildState) -> list[DecisionEntry | Notice]:
 
 
 def _merged(alike: Sequence[DecisionEntry | Notice]) -> DecisionEntry | Notice:
-    """One entry for many alike, at the time of the newest."""
+    """Return one entry for several similar ones, with the time of the newest."""
     newest = alike[-1]
     if isinstance(newest, Notice):
         return newest
@@ -70,7 +70,7 @@ def _merged(alike: Sequence[DecisionEntry | Notice]) -> DecisionEntry | Notice:
 
 
 def _of_all(whys: Sequence[str]) -> str:
-    """The reason for which many jobs were held or started: what each of them needs; else the one that all share."""
+    """Return the common reason for several jobs: the one they share, or the range of what each needs; else nothing."""
     if len(set(whys)) == 1:
         return whys[0]
     needs = [match for match in map(_NEED.search, whys) if match is not None]
@@ -83,7 +83,7 @@ def _of_all(whys: Sequence[str]) -> str:
 
 
 def page_lines(found: Sequence[DecisionEntry | Notice], left_at: float | None, width: int, g: Glyphs) -> list[Line]:
-    """Entries whole, with a rule where the person left between those before and those after."""
+    """Return the entries in full, with a rule between those before and after the user left."""
     before = [entry for entry in found if left_at is None or entry.time <= left_at]
     lines = [line for entry in before for line in entry_lines(entry, width, g)]
     if left_at is not None and found:
@@ -92,18 +92,18 @@ def page_lines(found: Sequence[DecisionEntry | Notice], left_at: float | None, w
 
 
 def left_rule(width: int, g: Glyphs) -> Line:
-    """A rule with the words that say what it parts."""
+    """Return a rule that marks where the user left."""
     words = " you left here "
     return fit((Part(2 * g.rule, "rule"), Part(words, "accent"), Part(g.rule * width, "rule")), width)
 
 
 def texts(entry: DecisionEntry | Notice) -> tuple[str, ...]:
-    """What an entry says, to be looked through."""
+    """Return the texts of an entry that the filter searches."""
     return (entry.text,) if isinstance(entry, Notice) else (entry.who, entry.what, entry.why)
 
 
 def _verb(entry: DecisionEntry | Notice) -> str:
-    """The first word of a decision of which there are many; empty for all others."""
+    """Return the first word of a decision of a frequent kind; empty for all others."""
     if isinstance(entry, Notice) or is_person(entry):
         return ""
     verb = entry.what.split(" ", 1)[0]
@@ -111,9 +111,9 @@ def _verb(entry: DecisionEntry | Notice) -> str:
 
 
 def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = False) -> list[Line]:
-    """The newest decisions and notices, newest last: when, who, what, why; on one line each, or `whole` and wrapped.
+    """Return the newest decisions and notices, newest last, on one line each; wrapped in full if `whole`.
 
-    Of those on one line each the newest is whole all the same, where it can be.
+    Otherwise only the newest is shown in full, if there is room.
     """
     newest = entries(m.state)[-rows:] if rows else []
     if whole:
@@ -127,7 +127,7 @@ def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = Fals
 
 
 def one_entry(entry: DecisionEntry | Notice, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """An entry on one line if its reason fits there, else wrapped if there are the rows for it."""
+    """Return an entry on one line if its reason fits there, else wrapped if there are enough rows."""
     line = entry_line(entry, width, g)
     text = clean(entry.text if isinstance(entry, Notice) else entry.why)
     if rows == 1 or text_of(line).rstrip().endswith((text, shorter(text))):
@@ -139,7 +139,7 @@ def one_entry(entry: DecisionEntry | Notice, width: int, rows: int, g: Glyphs) -
 
 
 def _flowing(entry: DecisionEntry, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """A decision whose reason begins behind it and goes on below, in at most `rows` lines."""
+    """Return a decision in at most `rows` lines; its reason starts on the same line and continues below."""
     bare = entry_line(replace(entry, what="", why=""), width, g)
     room = width - len(text_of(bare).rstrip()) - 2 if is_person(entry) or width >= NAMED_WIDTH else width - ENTRY_INDENT
     indent = width - room
@@ -152,10 +152,10 @@ def _flowing(entry: DecisionEntry, width: int, rows: int, g: Glyphs) -> list[Lin
 
 
 def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
-    """A decision (a person's and stoker's own differ by mark and ink) or a notice, on one line.
+    """Return a decision or a notice on one line; a person's decision differs from stoker's by mark and ink.
 
-    Of a decision's reason the numbers matter most: names give way to it, in their middle. Where there is little room
-    stoker shows by its mark alone.
+    The numbers in the reason matter most, so names are cut in their middle to make room for them. On a narrow screen
+    stoker is identified by its mark only.
     """
     when = Part(time_of_day(entry.time) + " ", "text_dim")
     if isinstance(entry, Notice):
@@ -176,9 +176,9 @@ def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
 
 
 def fitted(what: str, why: str, room: int, g: Glyphs) -> tuple[str, str]:
-    """Two texts for one line of `room` cells and a gap: of `why` as many clauses as leave `what` readable.
+    """Fit two texts into `room` cells with a gap: as many clauses of `why` as leave `what` readable.
 
-    The longest word of `what`, a path as a rule, gives way: first its folders, then the middle of its name.
+    The longest word of `what`, usually a path, is shortened: first its folders, then the middle of its name.
     """
     left = max(0, room - 2)
     if left - min(cell_len(what), WHAT_LEAST) < LEAST_WHY:
@@ -197,7 +197,7 @@ def fitted(what: str, why: str, room: int, g: Glyphs) -> tuple[str, str]:
 
 
 def entry_lines(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> list[Line]:
-    """An entry whole: as one line if it fits, else with its text wrapped below."""
+    """Return an entry in full: on one line if it fits, else with its text wrapped below."""
     text = clean(entry.text) if isinstance(entry, Notice) else clean(entry.why)
     room = width - ENTRY_INDENT
     used = 0 if isinstance(entry, Notice) else cell_len(who_text(entry)) + cell_len(plain_name(entry.what)) + 4

@@ -1,6 +1,6 @@
-"""The end screen: what came of a build, what it cost, what a person may do next, and how it went. Pure.
+"""The end screen: a build's outcome, what it cost, what a person can do next, and how it went. Pure.
 
-Unaware of Textual; the last line of the page is left to the footer.
+Does not know Textual. The screen's last line is left to the footer.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from stoker.show.tui.pages.timeline_page import memory_of_life
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MOST_RANKED = 10
-"""Jobs in each of the lists of the largest and the slowest."""
+"""Maximum jobs in each list: the heaviest and the slowest."""
 
 MOST_LINES, ROOMY = 2, 20
-"""Lines of a sentence, and the height of the page from which it may have more than one."""
+"""Maximum lines of a sentence, and the page height from which it may have more than one."""
 
 LEAST_LIFE, MOST_LIFE, LEAST_DECISIONS = 8, 30, 3
-"""Lines for the memory over the build, and those from which decisions are listed below it."""
+"""Lines for the chart of memory over the build, and minimum lines for the decisions below it."""
 
 
 def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") -> list[Line]:
-    """The end: outcome and why, what it took, what failed, the heaviest jobs, and how it went where there is room.
+    """Return the page: outcome and reason, what it took, failures, the heaviest jobs, and how it went if there is room.
 
-    `closing` is what whoever opened the screens has to say of it, too.
+    `closing` is an additional line from the caller of the screens.
     """
     state, p = m.state, progress_of(m.state)
     mark, word, ink = {
@@ -104,7 +104,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
 
 
 def _next(m: Moment) -> list[tuple[str, str]]:
-    """What a person may do now, by key and by command."""
+    """Return what a person can do now, by key and by command."""
     name = clean(m.state.id)
     failed = bool(m.state.failures or m.state.killed or m.state.diagnosis)
     keys = f"{m.key('output')} output, {m.key('timeline')} how it went, {m.key('decisions')} decisions"
@@ -115,7 +115,7 @@ def _next(m: Moment) -> list[tuple[str, str]]:
 
 
 def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:
-    """How it went, in what room is left: the memory over the whole build, and below it what was decided."""
+    """Return how the build went, in the remaining room: memory over the whole build, and decisions below it."""
     if room < LEAST_LIFE:
         return []
     wanted = len(decision_lines.entries(m.state)) + 2
@@ -129,7 +129,7 @@ def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:
 
 
 def _restraint(state: BuildState) -> str:
-    """How the governor kept the build within its memory; empty where it never had to."""
+    """Return how the governor kept the build within its memory; empty if it never had to."""
     held, freezes = state.restraint.held, state.restraint.freezes
     waited = f"{held} {'job' if held == 1 else 'jobs'} waited for memory"
     return ", ".join([*([waited] if held else []), *([freezes] if freezes else [])])
@@ -140,12 +140,12 @@ def _not_run(left: int) -> str:
 
 
 def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]:
-    """The heaviest and the slowest jobs, in what room there is."""
+    """Return the heaviest and the slowest jobs, as far as there is room."""
     heaviest = list(state.history.heaviest)
     slowest = list(state.history.slowest)
     if room < 4 or not slowest:
         return []
-    # What a stop has ended did not fail, and what failed in its last second looks the same.
+    # Jobs that a stop has ended did not fail, but they look like jobs that failed in the last second.
     bad = Part(f"{g.warn} ", "warn") if state.outcome == "stopped" else Part(f"{g.fail} ", "error")
     if width >= 110 and heaviest:
         half = (width - 3) // 2

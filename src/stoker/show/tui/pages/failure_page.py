@@ -1,6 +1,6 @@
-"""The diagnosis as lines: the causes that can be picked, and everything about the picked one. Pure.
+"""The diagnosis as lines: a list of causes, and the details of the picked one. Pure.
 
-Unaware of Textual, and of how a cause is found and repaired.
+Does not know Textual, or how a cause is found and repaired.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_midd
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 LABEL = 8
-"""Cells of `why`, `remedy` and their like."""
+"""Cells of a label such as `why` or `remedy`."""
 
 FACT_LINES = 2
 SHARES = (
@@ -30,25 +30,25 @@ SHARES = (
     (0, 0, 0, 2),
     (0, 0, 0, 1),
 )
-"""How many figures are shown, in how many lines each, and lines of why and of remedy: the first that fit. What to do is
-cut last."""
+"""Number of figures, lines per figure, lines of why, and lines of remedy; the first row that fits is used. The remedy
+is cut last."""
 
 LEAST_CONTEXT = 3
-"""Lines of the output that are shown however much there is to say of it: the place and its neighbours."""
+"""Minimum lines of output shown, however long the explanation: the line of the cause and its neighbours."""
 
 HERE_LINES = 3
 ROOMY = 30
-"""Screen height from which there are blank lines between the parts."""
+"""Screen height from which blank lines separate the parts."""
 
 _ANOTHER_JOB = re.compile(r"\s{0,40}(?:\[\d{1,7}/\d{1,7}\] |FAILED: )")
-"""Where ninja's output of one job ends: a status line, or that another one has failed."""
+"""Marks the end of one job's output in ninja's: a status line, or the failure of another job."""
 
 MAX_TEXT = 500
 MAX_PROSE = 2000
 
 
 def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool) -> Line:
-    """One cause in the list."""
+    """Return one cause in the list."""
     tail = "" if cause.line is None else f"  line {cause.line}"
     tail += f" and {cause.count - 1} more" if cause.count > 1 else ""
     mark = Part(f"{g.fail} ", "error bold") if first else Part(f"{g.dot} ", "text_dim")
@@ -60,7 +60,7 @@ def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool
 
 
 def verdict_line(diagnosis: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Line:
-    """The first cause in one line; `tail` stays whole."""
+    """Return the first cause in one line; `tail` is never cut."""
     cause = diagnosis.cause
     text = clean(cause.heading) if cause is not None else "No known cause was found in the output"
     text = elide_end(text, width - 2 - len(tail), g.ellipsis)
@@ -69,16 +69,15 @@ def verdict_line(diagnosis: Diagnosis, width: int, g: Glyphs, tail: str = "") ->
 
 
 def line_of_cause(diagnosis: Diagnosis, width: int) -> list[Line]:
-    """The line of the output that shows the first cause: which file, which name."""
+    """Return the output line of the first cause, which names the file or the symbol."""
     text = clean(diagnosis.cause.message, MAX_TEXT) if diagnosis.cause is not None else ""
     return [(Part(f"  {piece}"),) for piece in wrap(text, width - 2, FACT_LINES)]
 
 
 def details(diagnosis: Diagnosis, cause: Cause, keys: tuple[str, str], width: int, rows: int, g: Glyphs) -> list[Line]:
-    """All about one cause in at most `rows` lines. `keys` are the remedy's and that of going on, empty if not offered.
+    """Return all about one cause in at most `rows` lines. `keys` are those of remedy and resume, empty if not offered.
 
-    Why, and what can be done, stand first and are kept whatever the size; of the output as much is shown below as there
-    is room for.
+    Why and remedy come first, at any size; the output is shown below as far as there is room.
     """
     first = diagnosis.cause is cause
     gap = [BLANK] if rows >= ROOMY // 2 + 4 else []
@@ -89,14 +88,14 @@ def details(diagnosis: Diagnosis, cause: Cause, keys: tuple[str, str], width: in
         explanation = _explanation(cause, diagnosis.facts if first else (), share, width)
         if least + len(gap) + len(explanation) <= rows:
             break
-    above = [*gap, *explanation][: max(0, rows - len(tail))]  # the keys are the last thing to go
+    above = [*gap, *explanation][: max(0, rows - len(tail))]  # the keys are cut last
     top = [*above, *tail, *place]
     context = _context(cause, width, max(LEAST_CONTEXT, rows - len(top)), g)
     return [*top, *context][: max(0, rows)]
 
 
 def _explanation(cause: Cause, facts: tuple[str, ...], share: tuple[int, int, int, int], width: int) -> list[Line]:
-    """The figures, why, and what to do, in about so many lines each."""
+    """Return the figures, why, and remedy, in as many lines as `share` allows."""
     figures, each, why, remedy = share
     lines: list[Line] = []
     for number, fact in enumerate(facts[:figures]):
@@ -112,7 +111,7 @@ def _place_line(cause: Cause, width: int, g: Glyphs) -> Line:
 
 
 def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """The lines around the place, the place among them whatever is left out."""
+    """Return the line of the cause and as many lines around it as there is room for."""
     if not cause.context or cause.line is None:
         text = clean(cause.text, MAX_TEXT)
         return [(Part(elide_end(text, width, g.ellipsis)),)] if text else []
@@ -136,7 +135,7 @@ def _context(cause: Cause, width: int, rows: int, g: Glyphs) -> list[Line]:
 
 
 def _own_lines(context: Sequence[str], at: int) -> tuple[int, int]:
-    """Of the lines around a place those of its own job: from its FAILED, or its status line, up to the next one."""
+    """Return the range of lines that belong to the same job: from its FAILED or status line up to the next job's."""
     if not 0 <= at < len(context):
         return 0, len(context)
     begin = next((i for i in range(at, -1, -1) if _ANOTHER_JOB.match(context[i])), 0)
@@ -145,7 +144,7 @@ def _own_lines(context: Sequence[str], at: int) -> tuple[int, int]:
 
 
 def _here(head: str, text: str, width: int) -> list[Line]:
-    """The line that shows the cause, over several lines of the screen: what matters may stand behind a long path."""
+    """Return the line of the cause, wrapped: the important part may follow a long path."""
     room = width - width_of((Part(head),))
     pieces = wrap(text, room, HERE_LINES) or [""]
     heads = [head, *[" " * (width - room)] * len(pieces)]
@@ -158,7 +157,7 @@ def _labelled(label: str, pieces: list[str]) -> list[Line]:
 
 
 def key_lines(diagnosis: Diagnosis, keys: tuple[str, str], width: int) -> list[Line]:
-    """What a key does about it; without keys (a replay, a viewer that only looks), what could be done."""
+    """Return what the keys do; without keys (a replay, a read-only viewer), what could be done."""
     remedy, go_on = keys
     lines: list[Line] = []
     if diagnosis.action is not None:
@@ -173,7 +172,7 @@ def key_lines(diagnosis: Diagnosis, keys: tuple[str, str], width: int) -> list[L
 
 
 def resume_line(go_on: str, width: int) -> list[Line]:
-    """What the key of going on does; nothing without a key."""
+    """Return what the key for resuming does; nothing without a key."""
     return _key_line(go_on, "resume as it was, from the step where it ended", width) if go_on else []
 
 

@@ -1,6 +1,6 @@
-"""The jobs that were let go as bars over the axis of the memory chart: since when, and expected until when. Pure.
+"""Started jobs as bars on the time axis of the memory chart: since when, and expected until when. Pure.
 
-Unaware of Textual, of colours (inks name theme tokens) and of where the moment came from.
+Knows neither Textual nor colours (inks name theme tokens), and not where the moment came from.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MARGIN = 34
-"""Cells left of the columns, for the jobs' names."""
+"""Cells to the left of the columns, for the jobs' names."""
 
 CRITICAL = " critical path"
-"""What stands behind the job on the critical path."""
+"""Follows the job on the critical path."""
 
 
 def gantt(m: Moment, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """Exactly `rows` lines, the oldest jobs first."""
+    """Return exactly `rows` lines, the oldest jobs first."""
     axis = axis_of(m.state, width - MARGIN)
     started = [job for job in ordered(m.state) if job.state != "on_deck"]
     estimate = m.state.estimate

@@ -1,6 +1,6 @@
-"""The first lines of a page: what is built, in which phase, and how far. Pure: moment and width in, lines out.
+"""The first lines of a page: the build, its phase and its progress. Pure: a moment and a width in, lines out.
 
-Unaware of Textual, of colours (inks name theme tokens) and of where the moment came from.
+Knows neither Textual nor colours (inks name theme tokens), and not where the moment came from.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 LEAST_BAR = 10
-"""Cells that a bar keeps, with the gaps around what follows it; the band of the remaining time gives way to it."""
+"""Minimum cells of a bar with the gaps around the text after it; if it gets fewer, the band of the ETA is dropped."""
 
 PHASE_INKS = {
     "done": "ok",
@@ -29,19 +29,19 @@ PHASE_INKS = {
     "frozen": "warn bold reverse",
 }
 NO_ETA_PAUSED = "no ETA while paused"
-"""What stands in the place of the remaining time while a person has paused the build."""
+"""Shown instead of the remaining time while a person has paused the build."""
 
 PAUSING = {"no": "unpausing", "soft": "pausing", "hard": "freezing"}
-"""What is said between a person's key and the build's answer to it."""
+"""Shown between a key press and the build's reaction."""
 
 
 def shown_command(state: BuildState) -> str:
-    """The command as one harmless line."""
+    """Return the command as one sanitised line."""
     return clean(" ".join(state.command))
 
 
 def title(m: Moment, width: int, g: Glyphs) -> Line:
-    """Name, command, step, phase, elapsed, and the link when it is not simply live."""
+    """Return name, command, step, phase, elapsed time, and the link if it is not live."""
     state = m.state
     right = _step(state, width)
     link, ink = link_text(m)
@@ -60,7 +60,7 @@ def title(m: Moment, width: int, g: Glyphs) -> Line:
 
 
 def _step(state: BuildState, width: int) -> list[Part]:
-    """Which step runs, where there are several, and which attempt at it, where it is not the first."""
+    """Return the step, if there are several, and the attempt, if it is not the first."""
     if state.step is None:
         return []
     parts: list[Part] = []
@@ -74,7 +74,7 @@ def _step(state: BuildState, width: int) -> list[Part]:
 
 
 def _phase(m: Moment, g: Glyphs) -> Line:
-    """The build's phase; a pause stands out, and so does one that was asked for just now."""
+    """Return the build's phase; a pause is highlighted, and so is a pending one."""
     state, asked = m.state, m.pending.paused
     if asked is not None and asked != state.level.paused:
         return (Part(f" {PAUSING[asked]}{g.ellipsis} ", "warn bold"),)
@@ -85,7 +85,7 @@ def _phase(m: Moment, g: Glyphs) -> Line:
 
 
 def link_text(m: Moment) -> tuple[str, str]:
-    """How the build is linked, in words, and the ink; nothing for a live link."""
+    """Return how the viewer is linked to the build, and the ink; nothing for a live link."""
     if m.link == "lost":
         return "engine lost, reconnecting", "warn bold"
     if m.link == "journal":
@@ -96,7 +96,7 @@ def link_text(m: Moment) -> tuple[str, str]:
 
 
 def progress(m: Moment, width: int, g: Glyphs) -> Line:
-    """One honest bar with counts, failures and the remaining time; no bar and no percent while the total is unknown."""
+    """Return a bar with counts, failures and the remaining time; the bar is empty while the total is unknown."""
     state, p = m.state, progress_of(m.state)
     tail: list[Part] = []
     share = p.share
@@ -123,14 +123,14 @@ def progress(m: Moment, width: int, g: Glyphs) -> Line:
 
 
 def progress_bar(share: float | None, width: int, g: Glyphs, *, failed: bool = False) -> Line:
-    """A thin bar, full only when all is done."""
+    """Return a thin bar, full only when everything is done."""
     done = 0 if share is None else int(share * width)
     ink = "error" if failed else "accent"
     return Part(g.done * done, ink), Part(g.todo * (width - done), "bar_empty")
 
 
 def eta_text(m: Moment, p: Progress, *, band: bool = True) -> str:
-    """The remaining time, with its band unless asked otherwise; says so when nothing is known yet."""
+    """Return the remaining time, with its band unless `band` is False, or when an estimate can be expected."""
     state = m.state
     if state.over:
         return ""

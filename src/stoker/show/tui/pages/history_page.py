@@ -1,6 +1,6 @@
-"""The list of builds with their trends, and all about the chosen one below. Pure: lines in, lines out.
+"""The list of builds with their trends, and the details of the chosen one below. Pure: trend lines in, lines out.
 
-Unaware of Textual, and of where the builds come from.
+Does not know Textual, or where the builds come from.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 BuildOrder = Literal["began", "took", "trend", "memory"]
 
 BUILD_ORDERS: tuple[BuildOrder, ...] = ("began", "took", "trend", "memory")
-"""What builds may be sorted by, in the order in which a key goes through them."""
+"""Sort orders of builds, in the order in which a key cycles through them."""
 
 Side = Literal["A", "B"]
 
 SLOWER, FASTER = 1.1, 0.9
-"""Times of the like builds before from which on a build stands out."""
+"""Ratios to earlier similar builds from which on a build is highlighted."""
 
 DETAIL_LINES = 6
-"""Lines about the chosen build: a rule, command, folder, time, memory, and why it cannot be read."""
+"""Lines about the chosen build: a rule, command, folder, time and memory, or why it cannot be read."""
 
 INKS = {"done": "ok", "failed": "error", "stopped": "warn", "unreadable": "error"}
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryView:
-    """What a person has chosen: a row, the order, the builds marked for a comparison; and where the list comes from.
+    """What the user has chosen: a row, the order, the builds marked for a comparison; and what the list contains.
 
-    `folder` is empty for all. `unread` is how many journals are yet to be read, `words` what is looked for.
+    `folder` is empty for all folders. `unread` is the number of journals still to be read, `words` the filter.
     """
 
     chosen: int = 0
@@ -61,7 +61,7 @@ class HistoryView:
 
 
 def ordered_builds(lines: Sequence[TrendLine], order: BuildOrder) -> list[TrendLine]:
-    """The newest first, or by what was asked for, the largest first."""
+    """Return the builds, newest first, or largest first by the chosen figure."""
     newest = sorted(lines, key=lambda line: line.started, reverse=True)
     if order == "took":
         newest.sort(key=lambda line: -line.seconds)
@@ -73,14 +73,14 @@ def ordered_builds(lines: Sequence[TrendLine], order: BuildOrder) -> list[TrendL
 
 
 def texts_of_build(line: TrendLine) -> tuple[str, ...]:
-    """What a row says, to be looked through."""
+    """Return the texts of a row that the filter searches."""
     return line.id, line.name, line.outcome, " ".join(line.command), line.cwd
 
 
 def history(
     shown: Sequence[TrendLine], every: Sequence[TrendLine], view: HistoryView, width: int, height: int, g: Glyphs
 ) -> list[Line]:
-    """The page in `height` lines: a title, the builds `shown`, and below them the chosen one, held against `every`."""
+    """Return the page in `height` lines: a title, the builds `shown`, and the chosen one compared with `every`."""
     if not shown:
         return [_title(len(every), view, width, g), BLANK, *_nothing(view, width, g)]
     details = height >= DETAIL_LINES + 8
@@ -120,11 +120,11 @@ def _nothing(view: HistoryView, width: int, g: Glyphs) -> list[Line]:
 _BEGAN, _ID, _OUTCOME = 11, 4, 10
 _FIGURES = (("took", 8), ("trend", 6), ("jobs", 6), ("memory", 8))
 _HITS_FROM = 100
-"""Screen width from which there is room for cache hits."""
+"""Screen width from which cache hits are shown."""
 
 
 def _columns(shown: Sequence[TrendLine], width: int) -> tuple[tuple[str, int], ...]:
-    """The columns of figures; that of trends only where a build has one: it takes like builds before."""
+    """Return the columns of figures; trends only if some build has one, which requires earlier similar builds."""
     trends = any(line.share is not None for line in shown)
     figures = tuple(column for column in _FIGURES if trends or column[0] != "trend")
     return (*figures, ("hits", 5)) if width >= _HITS_FROM else figures
@@ -190,7 +190,7 @@ def _trend(line: TrendLine) -> tuple[str, str]:
 
 
 def _details(line: TrendLine, every: Sequence[TrendLine], width: int, g: Glyphs) -> list[Line]:
-    """The chosen build whole, and its time and memory among those like it."""
+    """Return the chosen build in full, and its time and memory among similar builds."""
     name = elide_end(clean(line.name) or "build", width // 2, g.ellipsis)
     lines = [section(f"{name}  {clean(line.id, 60)}", width, g)]
     lines.append(_labelled("command", elide_end(clean(" ".join(line.command)), width - 9, g.ellipsis)))
@@ -212,7 +212,7 @@ def _labelled(label: str, text: str) -> Line:
 
 
 def _beside(line: TrendLine, like: Sequence[TrendLine]) -> str:
-    """Its time in words, held against those before."""
+    """Return its time, compared with earlier similar builds."""
     took = format_duration(line.seconds)
     if line.share is None:
         return took
@@ -222,7 +222,7 @@ def _beside(line: TrendLine, like: Sequence[TrendLine]) -> str:
 
 
 def _course(label: str, values: Sequence[float], text: str, at: int, columns: int, g: Glyphs) -> Line:
-    """A column for each of the builds that are alike, the oldest left, the chosen one standing out."""
+    """Return a column per similar build, the oldest at the left, the chosen one highlighted."""
     first = max(0, min(at - columns // 2, len(values) - columns))
     most = max(values, default=0.0) or 1.0
     bars = [

@@ -1,6 +1,6 @@
-"""Other machines that compile for the build: one row for each, with its slots and what became of its jobs. Pure.
+"""Other machines that compile for the build: one row each, with its slots and the results of its jobs. Pure.
 
-Unaware of Textual, of colours (inks name theme tokens) and of engines' own words.
+Knows neither Textual nor colours (inks name theme tokens), and not how engines report.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ NO_HOSTS = (
 
 
 def hosts(state: BuildState, words: str = "") -> list[tuple[str, RemoteHost]]:
-    """The hosts of all engines, each with its engine's name; those with some words."""
+    """Return the hosts of all engines that match `words`, each with its engine's name."""
     every = ((engine.kind, host) for engine in state.remote.engines for host in engine.hosts)
     return [(kind, h) for kind, h in every if matches(words, f"{h.name} {kind} {h.why_unused}")]
 
 
 def page(state: BuildState, width: int, height: int, first: int, words: str, g: Glyphs) -> list[Line]:
-    """The hosts from row `first` on, below a heading and a summary."""
+    """Return the hosts from row `first` on, below a heading and a summary."""
     every = hosts(state)
     found = hosts(state, words)
     lines = [section(found_text("hosts", words, len(found), len(every)), width, g)]
@@ -70,7 +70,7 @@ def _heading(width: int) -> Line:
 
 
 def _row(kind: str, host: RemoteHost, used: int, finished: int, width: int, g: Glyphs) -> Line:
-    taken = f"{used + host.taken}/{host.slots}" if host.slots else ""  # its engine does not say how many it has
+    taken = f"{used + host.taken}/{host.slots}" if host.slots else ""  # not every engine reports slots
     bad = "warn" if host.errors else "text_dim"
     figures = (
         Part(pad(taken, _FIGURES[0][1], right=True), "text"),

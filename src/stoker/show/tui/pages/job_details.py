@@ -1,6 +1,6 @@
-"""All that is known of one job, as the lines of a box: while it lives, and once it has ended. Pure.
+"""All that is known about one job, as the lines of a box: while it lives, and once it has ended. Pure.
 
-Unaware of Textual and of the table in which the job was picked.
+Knows neither Textual nor the table in which the job was picked.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 MAX_OUTPUT = 1000
 
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "busybox")
-"""Programs that only start what works for a job."""
+"""Programs that only start a job's actual worker."""
 
 LEAST_COURSE = 4
-"""Steps from which a job's course is worth a line."""
+"""Minimum measurements for a line about a job's memory or CPU over time."""
 
 
 def details(
     job: Job, state: BuildState, now: float, width: int, g: Glyphs, tree: ProcessTree | None = None
 ) -> list[Line]:
-    """Everything that is known of one job that has not ended, for a box of `width` cells."""
+    """Return everything that is known about a job that has not ended, for a box of `width` cells."""
     return _box(job.output, _present(job, state, now, g, _pid_text(job, tree)), width)
 
 
 def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
-    """The same of a job that has ended since it was seen as `job`."""
+    """Return the details of a job that has ended; `job` is its last known state."""
     ended = next((j for j in reversed(state.history.recent) if j.jid == job.jid), None)
     if job.jid in state.leaving:
         rows = [("state", "its process has ended; the build tool has not reported how")]
@@ -60,7 +60,7 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
 
 
 def _pid_text(job: Job, tree: ProcessTree | None) -> str:
-    """The pid of the process that works for a job, and of the shell around it; until they are known, the job's own."""
+    """Return the pids of a job's worker and of the shell around it; until those are known, the job's own pid."""
     rows = [row for row in tree.rows if not row.hosted] if tree is not None else []
     workers = [row for row in rows if row.name not in SHELLS]
     if not workers:
@@ -90,7 +90,7 @@ def _present(job: Job, state: BuildState, now: float, g: Glyphs, pid: str) -> li
 
 
 def _used(job: Job, g: Glyphs) -> list[tuple[str, str]]:
-    """What a job that was let go holds and uses, now and over its life."""
+    """Return what a started job holds and uses, now and over its life."""
     if not (job.rss or job.peak_rss):
         return [("memory", "not measured yet")]
     return [
@@ -102,7 +102,7 @@ def _used(job: Job, g: Glyphs) -> list[tuple[str, str]]:
 
 
 def _over_time(values: Sequence[int], least: int, g: Glyphs) -> list[tuple[str, str]]:
-    """What a job has held or used over its life, as growing columns up to `least` or more."""
+    """Return values over a job's life as growing columns; the full height is at least `least`."""
     if len(values) < LEAST_COURSE:
         return []
     top, last = max(1, least, *values), len(g.levels) - 1
@@ -134,6 +134,6 @@ def _box(output: str, rows: Sequence[tuple[str, str]], width: int) -> list[Line]
 
 
 def _broken(text: str, width: int, limit: int) -> list[str]:
-    """A path or value in pieces of `width`: paths have no blanks to break at."""
+    """Break a path or value into pieces of `width`: paths have no blanks to break at."""
     width = max(1, width)
     return [text[i : i + width] for i in range(0, min(len(text), width * limit), width)]

@@ -1,6 +1,6 @@
-"""Which running jobs are listed, and in which order: sorted, filtered, and where the cursor stands among them. Pure.
+"""The list of running jobs: order, filter, and the position of the cursor. Pure.
 
-Unaware of Textual and of how a row looks. The cursor is a job's number: it stays on its job while others come and go.
+Does not know Textual, or how a row looks. The cursor is a job's number: it stays on its job while others come and go.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from stoker.show.tui.pages.names import matches, plain_name
 Order = Literal["time", "memory", "expected", "name"]
 
 ORDERS: tuple[Order, ...] = ("time", "memory", "expected", "name")
-"""What jobs may be sorted by, in the order in which a key goes through them."""
+"""Sort orders of jobs, in the order in which a key cycles through them."""
 
 TOOL_NAMES: Mapping[str, str] = {"cxx": "c++", "nvcc": "nvcc", "link": "link", "archive": "ar", "other": "other"}
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """What a person has picked, sorted by and looks for in the table of jobs."""
+    """The user's choices in the table of jobs: the picked job, the order and the filter."""
 
     cursor: int | None = None
     order: Order = "time"
     words: str = ""
     ended: str = ""
-    """The name of the picked job that has ended; nothing is picked since."""
+    """The name of the job that was picked when it ended; nothing has been picked since."""
 
 
 def ordered(state: BuildState, order: Order = "time") -> list[Job]:
-    """The jobs that were let go, then those on deck; of both those that run or wait longest first, or as asked.
+    """Return the started jobs, then those on deck; each by running or waiting time, longest first, or by `order`.
 
-    By time a job never changes its place among the others while it runs, nor when it is frozen.
+    By time, a job never changes its place among the others while it runs, nor when it is frozen.
     """
     jobs = sorted(state.jobs.values(), key=_place)
     if order == "memory":
@@ -47,7 +47,7 @@ def ordered(state: BuildState, order: Order = "time") -> list[Job]:
 
 
 def listed(state: BuildState, view: JobView) -> list[Job]:
-    """The jobs that a person sees: in their order, without those that do not have the words looked for."""
+    """Return the jobs that the user sees: ordered and filtered."""
     jobs = ordered(state, view.order)
     return [job for job in jobs if _is_meant(job, view.words)] if view.words else jobs
 
@@ -63,23 +63,23 @@ def _place(job: Job) -> tuple[bool, float, int]:
 
 
 def since(job: Job) -> float:
-    """When a job was let go; on deck, when it began to wait. Unix seconds."""
+    """Return when a job was started; on deck, when it began to wait. Unix seconds."""
     return job.started if job.running_since is None else job.running_since
 
 
 def soloist(state: BuildState) -> Job | None:
-    """The job that runs alone, or is to; None if there is none."""
+    """Return the job that runs alone, or is to; None if there is none."""
     return next((job for job in ordered(state) if job.alone), None)
 
 
 def first_row(jobs: list[Job], cursor: int | None, rows: int) -> int:
-    """The row to begin with so that the cursor's job is seen, in the middle where it can be."""
+    """Return the first visible row, so that the cursor's job is visible, in the middle if possible."""
     at = next((i for i, job in enumerate(jobs) if job.jid == cursor), 0)
     return max(0, min(at - rows // 2, len(jobs) - rows))
 
 
 def moved(jobs: list[Job], cursor: int | None, by: int, remembered: int = 0) -> int | None:
-    """The cursor `by` rows on; from nowhere (or from a job that has ended) it starts at the remembered row."""
+    """Return the cursor moved by `by` rows; without a cursor (or if its job has ended), at the remembered row."""
     if not jobs:
         return None
     at = next((i for i, job in enumerate(jobs) if job.jid == cursor), None)

@@ -1,6 +1,6 @@
 """The table of running jobs as lines. Pure.
 
-Unaware of Textual and of which jobs a person wants to see, in which order.
+Does not know Textual, or how jobs are filtered and ordered.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ TOOL_INKS = {
 }
 
 WAITING = ("tool", "phase", "pid")
-"""Columns in whose place a job that waits says why."""
+"""Columns that a waiting job's reason replaces."""
 
 NAME_SHARE, NAME_STEP = 0.5, 8
-"""Share of that room and the name's together that a waiting job's name takes at most; it takes cells by so many, so
-that reasons do not move with every job that comes."""
+"""Maximum share of the room for name and reason that a waiting job's name takes; it grows in steps of NAME_STEP cells,
+so that reasons do not move with every new job."""
 
 
 LEAST_REASON_WIDTH = 56
-"""Screen width from which a waiting job's row has room for its reason beside its name."""
+"""Screen width from which a waiting job's row shows its reason beside its name."""
 
 NEXT = "; next: "
-"""What stands before the reason of the first job that does not fit into the table."""
+"""Precedes the reason of the first job that does not fit into the table."""
 
 LEARNS = "waits to learn from "
-"""What a row says of a job whose size is a guess until another has shown what such a job needs."""
+"""Begins the text of a job whose size is a guess until another job has shown what its kind needs."""
 
 BRIEFLY = {LEARNS: "learns from ", "memory kept for ": "kept for "}
-"""Beginnings of reasons, and shorter ones for rows that have no room for these and a name."""
+"""Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
 
 LEAST_WITH_WHY, MOST_WHY, LEAST_REASON = 6, 3, 32
-"""Lines of the table from which the picked job's reason stands below it, lines that it takes at most, and cells that
-the next job's reason needs behind the counts."""
+"""Lines of the table from which the picked job's reason is shown below it, its maximum lines, and the cells that the
+next job's reason needs after the counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column right of the output: its heading, its cells, and between which screen widths it is shown."""
+    """A column to the right of the output: its heading, its width, and the screen widths at which it is shown."""
 
     title: str
     width: int
@@ -74,7 +74,7 @@ COLUMNS = (
     Column("peak", 8, 72),
     Column("cpu", 6, 64),
 )
-"""All columns but the first of a build that is only watched. Narrow screens keep time and memory; sizes are at most
+"""The columns after the name, for a build that is only watched. Narrow screens keep time and memory; sizes are at most
 "99.9 GiB"."""
 
 GOVERNED = (
@@ -84,11 +84,11 @@ GOVERNED = (
     Column("peak", 8, 110),
     Column("cpu", 6, 76),
 )
-"""The same for a governed build, where the memory that a job is expected to need matters more than what it needed."""
+"""The same for a governed build, where the expected memory of a job matters more than its peak."""
 
 
 def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Line]:
-    """A heading in a rule and up to `rows - 1` jobs; of those on deck that do not fit, one line says how many."""
+    """Return a heading and up to `rows - 1` jobs; one line gives the number of jobs on deck that do not fit."""
     jobs = listed(m.state, view)
     columns = _columns(m.state, width)
     why = _below(m, view, width, g) if rows >= LEAST_WITH_WHY else []
@@ -109,7 +109,7 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
 
 
 def _title(jobs: list[Job], started: int, first: int, shown: int, g: Glyphs) -> str:
-    """What the table holds, and which rows of it are seen if not all that were started are."""
+    """Return what the table contains, and which rows are visible if not all started jobs are."""
     frozen = sum(job.state == "frozen" for job in jobs)
     title = f"running {started - frozen}" + (f", frozen {frozen}" if frozen else "")
     seen = min(shown, started - first)
@@ -119,8 +119,9 @@ def _title(jobs: list[Job], started: int, first: int, shown: int, g: Glyphs) -> 
 
 
 def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line]:
-    """How many jobs follow that do not fit, where some of them are on deck, and why the first of those waits if there
-    is no other place to see it. Each is in the level's counts, too.
+    """Return how many jobs do not fit, if some of them are on deck, and with `reason` why the first of those waits.
+
+    All of them are also in the level's counts.
     """
     waiting = [job for job in below if job.state == "on_deck"]
     if not waiting:
@@ -135,7 +136,7 @@ def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line
 
 
 def _below(m: Moment, view: JobView, width: int, g: Glyphs) -> list[Line]:
-    """What stands below the table: why the picked job waits, or that it has ended and nothing is picked any more."""
+    """Return the lines below the table: why the picked job waits, or that it has ended and nothing is picked now."""
     if not view.ended:
         return _why_lines(m.state.jobs.get(view.cursor or 0), width)
     rest = f" has ended; nothing is picked: {m.key('job.down')} picks a job"
@@ -144,7 +145,7 @@ def _below(m: Moment, view: JobView, width: int, g: Glyphs) -> list[Line]:
 
 
 def _why_lines(job: Job | None, width: int) -> list[Line]:
-    """The reason for which the picked job waits, whole: its row has room for a part of it."""
+    """Return why the picked job waits, in full: its row shows only a part of it."""
     why = reason_text(job) if job is not None else ""
     head = "  it waits: "
     pieces = wrap(why, max(1, width - cell_len(head)), MOST_WHY)
@@ -153,8 +154,8 @@ def _why_lines(job: Job | None, width: int) -> list[Line]:
 
 
 def lately(state: BuildState, width: int, rows: int, g: Glyphs, words: str = "") -> list[Line]:
-    """A heading in a rule and up to `rows - 1` jobs that ended last, newest first, under the table's columns; of those
-    that have the `words` looked for."""
+    """Return a heading and up to `rows - 1` recently finished jobs that match `words`, newest first, in the table's
+    columns."""
     columns = _columns(state, width)
     heading = (Part("finished recently ", "text_dim"), Part(g.rule * max(0, width - 18), "rule"))
     jobs = [job for job in reversed(state.history.recent) if matches(words, plain_name(job.output))][: max(0, rows - 1)]
@@ -177,7 +178,7 @@ def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyph
 
 
 def _end_of(job: FinishedJob, g: Glyphs) -> tuple[str, str, str]:
-    """A mark, an ink, and a word of at most eight cells for how a job has ended."""
+    """Return a mark, an ink, and a word of at most eight cells for how a job ended."""
     if job.outcome == "failed":
         return g.fail, "error", "failed"
     if job.outcome == "killed":
@@ -199,7 +200,7 @@ def _heading(title: str, columns: list[Column], width: int, view: JobView, g: Gl
 
 
 def _head(column: Column, view: JobView, g: Glyphs) -> str:
-    """A column's heading, marked if the jobs are sorted by it."""
+    """Return a column's heading, marked if the jobs are sorted by it."""
     sorts = {"mem": "memory"}
     titles = column.title.split("/")
     return "/".join(f"{title}{g.sorted_by}" if sorts.get(title, title) == view.order else title for title in titles)
@@ -238,7 +239,7 @@ def _job_line(
 
 
 def _reason(job: Job, width: int, g: Glyphs) -> Part:
-    """Why a job waits, after a blank, as short as a row is: its box says it in full."""
+    """Return why a job waits, after a blank, shortened to fit the row: its box shows it in full."""
     why = _beside_figures(reason_text(job))
     for long, short in BRIEFLY.items():
         if why.startswith(long) and cell_len(shortened(why)[-1]) > width - 1:
@@ -247,7 +248,7 @@ def _reason(job: Job, width: int, g: Glyphs) -> Part:
 
 
 def _beside_figures(why: str) -> str:
-    """A reason without what stands in the job's row already: what it needs or holds, and that its size is a guess."""
+    """Return a reason without what the job's row already shows: its need or memory, and that its size is a guess."""
     if why.startswith(("needs up to ", "needs ~")) and ", " in why:
         return f"only {why.partition(', ')[2]}"
     if why.startswith("holds ") and ", " in why:
@@ -258,17 +259,17 @@ def _beside_figures(why: str) -> str:
 
 
 def _host(on: str, width: int, g: Glyphs) -> Part:
-    """Which other machine compiles it, after a blank."""
+    """Return which other machine compiles a job, after a blank."""
     return Part(" " + pad(elide_end(f"{g.becomes} {on}", width - 1, g.ellipsis), width - 1), "accent")
 
 
 def job_host(job: Job) -> str:
-    """The other machine that compiles a job; empty while this one does."""
+    """Return the other machine that compiles a job; empty while this one does."""
     return clean(job.host) if job.state == "running" else ""
 
 
 def _doing(job: Job, act: Act) -> str:
-    """What is said of a job between a person's key and the build's answer to it, in at most eight cells."""
+    """Return the state of a job between a key press and the build's reaction, in at most eight cells."""
     if act == "thaw" and job.state == "on_deck":
         return "starting"
     return {"freeze": "freezing", "thaw": "thawing", "alone": "alone", "together": "together", "kill": "killing"}[act]
@@ -292,7 +293,7 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
 
 
 def of_expected(job: Job, g: Glyphs) -> str:
-    """What a job holds and what it is expected to need, in one unit: 3.1/4.8 GiB; before it holds any: ~4.8 GiB."""
+    """Return what a job holds and is expected to need, in one unit: 3.1/4.8 GiB; before it holds any: ~4.8 GiB."""
     if job.expected is None or job_host(job):
         return format_bytes(job.rss) if job.rss else g.dash
     if not job.rss:
@@ -315,7 +316,7 @@ def _ink(job: Job, column: Column, state_ink: str) -> str:
 
 
 def reason_text(job: Job) -> str:
-    """Why a job waits; empty for one that runs, and where it is not known yet."""
+    """Return why a job waits; empty if it runs, or if the reason is not known yet."""
     if job.state == "running":
         return ""
     if job.waits:

@@ -1,7 +1,7 @@
-"""Lines of inked text, and the few ways to fit text into cells. Pure.
+"""Lines of inked text, and functions that fit text into cells. Pure.
 
-A line is a tuple of parts; a part is harmless text and its ink: the name of a theme token with attributes
-("memory", "accent bold", "cursor_text on cursor"), or the ink of a piece of build output. Unaware of Textual.
+A line is a tuple of parts; a part is sanitised text and its ink: the name of a theme token with attributes
+("memory", "accent bold", "cursor_text on cursor"), or the ink of a piece of build output. Does not know Textual.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 
 class Part(NamedTuple):
-    """A piece of a line. `target` says what a click on it means: `job:12`, `row:3`, `key:output`; empty for nothing."""
+    """A piece of a line. `target` is what a click on it means: `job:12`, `row:3`, `key:output`; empty for nothing."""
 
     text: str
     ink: str | Ink = "text"
@@ -30,22 +30,22 @@ GAP = Part("  ")
 
 
 def width_of(line: Iterable[Part]) -> int:
-    """Cells that a line takes."""
+    """Return the cells that a line takes."""
     return sum(cell_len(part.text) for part in line)
 
 
 def text_of(line: Iterable[Part]) -> str:
-    """A line without its inks."""
+    """Return a line's text without its inks."""
     return "".join(part.text for part in line)
 
 
 def aimed(line: Iterable[Part], target: str) -> Line:
-    """The same line, where a click means `target`."""
+    """Return the same line with `target` as the meaning of a click."""
     return tuple(part._replace(target=target) for part in line)
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """`text` cut or filled to exactly `width` cells; `right` aligns numbers."""
+    """Return `text` cut or padded to exactly `width` cells; `right` aligns it to the right."""
     missing = width - cell_len(text)
     if missing < 0:
         return set_cell_size(text, max(0, width))
@@ -53,14 +53,14 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def elide_end(text: str, width: int, mark: str = "…") -> str:
-    """`text` in at most `width` cells, cut at its end."""
+    """Return `text` in at most `width` cells, cut at its end."""
     if cell_len(text) <= width:
         return text
     return "" if width <= 0 else _head(text, width - 1) + mark
 
 
 def elide_middle(text: str, width: int, mark: str = "…") -> str:
-    """`text` in at most `width` cells, cut in the middle: both ends matter most."""
+    """Return `text` in at most `width` cells, cut in the middle: its ends matter most."""
     if cell_len(text) <= width:
         return text
     if width <= 1:
@@ -70,9 +70,9 @@ def elide_middle(text: str, width: int, mark: str = "…") -> str:
 
 
 def elide_path(path: str, width: int, mark: str = "…") -> str:
-    """A path in at most `width` cells that keeps its file name, and of the folders what fits.
+    """Return a path in at most `width` cells, with its file name and as much of its folders as fits.
 
-    Of an absolute one the last folders: all those of a build begin alike.
+    An absolute path keeps its last folders: all paths of a build begin alike.
     """
     if cell_len(path) <= width:
         return path
@@ -106,7 +106,7 @@ def _tail(text: str, width: int) -> str:
 
 
 def fit(line: Iterable[Part], width: int) -> Line:
-    """A line cut or filled to exactly `width` cells."""
+    """Return a line cut or padded to exactly `width` cells."""
     fitted: list[Part] = []
     left = width
     for part in line:
@@ -121,13 +121,13 @@ def fit(line: Iterable[Part], width: int) -> Line:
 
 
 def spread(left: Sequence[Part], right: Sequence[Part], width: int) -> Line:
-    """Two ends of one line: `right` stays whole, `left` is cut if need be."""
+    """Return a line with `left` and `right` at its ends; `left` is cut if necessary."""
     room = width - width_of(right)
     return (*fit(left, room), *right) if room > 0 else fit(right, width)
 
 
 def beside(left: list[Line], right: list[Line], left_width: int) -> list[Line]:
-    """Two columns of lines, the first `left_width` cells wide."""
+    """Return two columns of lines, the first `left_width` cells wide."""
     height = max(len(left), len(right))
     left += [BLANK] * (height - len(left))
     right += [BLANK] * (height - len(right))
@@ -135,7 +135,7 @@ def beside(left: list[Line], right: list[Line], left_width: int) -> list[Line]:
 
 
 def crop(line: Iterable[Part], start: int, width: int) -> Line:
-    """What a window of `width` cells shows of a line from cell `start` on."""
+    """Return the `width` cells of a line from cell `start` on."""
     shown: list[Part] = []
     at = 0
     for part in line:
@@ -150,13 +150,13 @@ def crop(line: Iterable[Part], start: int, width: int) -> Line:
 
 
 def whole_clauses(text: str, width: int) -> str:
-    """As many of the clauses of `text`, parted by `, `, `; ` or ` + `, as `width` cells hold whole; it may be none."""
-    ends = [*(found.start() for found in re.finditer(r"[,;] | \+ ", text)), len(text)]
+    """Return as many clauses of `text`, separated by `, `, `; ` or ` + `, as fit into `width` cells; maybe none."""
+    ends = [*(match.start() for match in re.finditer(r"[,;] | \+ ", text)), len(text)]
     return next((text[:end] for end in reversed(ends) if cell_len(text[:end]) <= width), "")
 
 
 def wrap(text: str, width: int, limit: int) -> list[str]:
-    """`text` in pieces of at most `width` cells, broken at blanks where it can be; at most `limit` pieces."""
+    """Return `text` in pieces of at most `width` cells, broken at blanks if possible; at most `limit` pieces."""
     pieces: list[str] = []
     while text and len(pieces) < limit:
         if cell_len(text) <= width:
@@ -174,12 +174,12 @@ def wrap(text: str, width: int, limit: int) -> list[str]:
 
 
 def from_spans(spans: Iterable[Span]) -> Line:
-    """A line of the build's own output, in the build's own colours."""
+    """Return a line of the build's output, in its own colours."""
     return tuple(Part(span.text, span.ink) for span in spans)
 
 
 def section(title: str, width: int, g: Glyphs, tail: Sequence[Part] = ()) -> Line:
-    """A heading inside a thin rule; the only frame there is."""
+    """Return a heading inside a thin rule."""
     head = Part(f"{title} ", "accent")
     room = width - cell_len(head.text) - width_of(tail)
     return fit((head, Part(g.rule * max(0, room), "rule"), *tail), width)

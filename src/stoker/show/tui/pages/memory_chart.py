@@ -1,6 +1,6 @@
-"""The memory of the last minutes, and what the running jobs are expected to hold in the next, as one chart. Pure.
+"""The memory of the last minutes, and what running jobs are expected to hold in the next ones, as one chart. Pure.
 
-Unaware of Textual, of colours (inks name theme tokens) and of where the moment came from.
+Knows neither Textual nor colours (inks name theme tokens), and not where the moment came from.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 PAST_SHARE = 0.6
-"""Share of the chart's columns left of now."""
+"""Share of the chart's columns to the left of now."""
 
 COLUMN_SECONDS = (1, 2, 3, 4, 5)
-"""What a column may stand for: short while a build is young. Longer ones cost fewer bytes: all columns move by one when
-its time is over."""
+"""Possible durations of a column: short while a build is young. Longer ones cost fewer bytes, because all columns
+shift by one at the end of each."""
 
 MOST_PAST, MOST_FUTURE = int(RECENT_SPACING * MAX_RECENT_POINTS) // 5, OUTLOOK_SECONDS[-1] // 5
-"""Columns of the longest step for as much as is remembered and as is foreseen."""
+"""Columns of the longest duration for the whole recorded past, and for the whole forecast."""
 
 START = "start"
-"""Where on the axis a young build started."""
+"""Marks the start of a young build on the axis."""
 
 LEAST_COLUMNS = 20
 LEAST_POINTS = 2
-"""Columns and measurements below which there is nothing to see."""
+"""Minimum columns and measurements for a chart."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """Columns over time: `past` of them up to Unix time `now`, the others behind it; each stands for `step` seconds."""
+    """Columns over time: `past` of them up to Unix time `now`, the others after it; each covers `step` seconds."""
 
     columns: int
     past: int
@@ -48,12 +48,12 @@ class TimeAxis:
     now: float
 
     def column(self, time: float) -> int:
-        """The column of a Unix time; it may lie outside. Steps begin at round times, so that nothing but now moves."""
+        """Return the column of a Unix time, which may be outside. Steps begin at round times, so columns are stable."""
         return self.past - 1 + math.floor(time / self.step) - math.floor(self.now / self.step)
 
 
 def axis_of(state: BuildState, columns: int) -> TimeAxis:
-    """The axis for a build: no longer than it needs while it is young."""
+    """Return the axis for a build; its steps are short while the build is young."""
     foreseen = state.level.target is not None
     past = min(MOST_PAST, int(columns * PAST_SHARE) if foreseen else columns)
     age = state.time - state.started
@@ -62,13 +62,13 @@ def axis_of(state: BuildState, columns: int) -> TimeAxis:
 
 
 def is_worth_drawing(state: BuildState, width: int) -> bool:
-    """Whether there is something to see, and room to see it."""
+    """Return whether there is something to draw, and room for it."""
     points = len(state.timeline.points)
     return state.machine is not None and points >= LEAST_POINTS and width - AXIS_WIDTH >= LEAST_COLUMNS
 
 
 def memory_chart(m: Moment, width: int, rows: int, g: Glyphs, margin: int = AXIS_WIDTH) -> list[Line]:
-    """`rows` lines, of which the last is the axis; the columns begin behind `margin` cells."""
+    """Return `rows` lines, the last of which is the axis; the columns begin after `margin` cells."""
     state = m.state
     axis = axis_of(state, width - margin)
     points = state.timeline.points if state.timeline.spacing <= state.recent.spacing else state.recent.points
@@ -84,24 +84,24 @@ def memory_chart(m: Moment, width: int, rows: int, g: Glyphs, margin: int = AXIS
 
 
 def _past(axis: TimeAxis, points: tuple[TimelinePoint, ...]) -> tuple[list[float], list[float]]:
-    """What counts against the budget, and the build's own: the most in each column up to now; 0 before the first."""
+    """Return the maximum per column of the memory in use and of the build's own, up to now; 0 before the first."""
     used, own = [0.0] * axis.columns, [0.0] * axis.columns
-    known = [False] * axis.past
+    measured = [False] * axis.past
     for point in points:
         at = axis.column(point.time)
         if at < axis.past:
             at = max(at, 0)
-            known[at] = True
+            measured[at] = True
             used[at], own[at] = max(used[at], point.memory_used), max(own[at], point.build_rss)
     for at in range(1, axis.past):
-        if not known[at]:
+        if not measured[at]:
             used[at], own[at] = used[at - 1], own[at - 1]
     return used, own
 
 
 def _to_come(axis: TimeAxis, state: BuildState) -> list[float]:
-    """All memory in use if the running jobs hold what is expected of them, and the rest what it holds now; 0 up to now
-    and beyond what is known."""
+    """Return the memory in use if running jobs hold what is expected of them and the rest does not change; 0 up to now,
+    and beyond the forecast."""
     outlook, expected = state.memory.outlook, [0.0] * axis.columns
     if not outlook or state.machine is None:
         return expected
@@ -115,7 +115,7 @@ def _to_come(axis: TimeAxis, state: BuildState) -> list[float]:
 
 
 def _left_label(axis: TimeAxis, started: float, g: Glyphs) -> str:
-    """How far back the axis begins; of a build that is younger than that, where it started."""
+    """Return how far back the axis begins; for a younger build, where it started."""
     start = axis.column(started)
     if start <= 0:
         return f"{format_rough(axis.past * axis.step)} ago"
@@ -123,7 +123,7 @@ def _left_label(axis: TimeAxis, started: float, g: Glyphs) -> str:
 
 
 def _axis_line(axis: TimeAxis, started: float, margin: int, g: Glyphs, *, promises: bool) -> Line:
-    """What lies how far back and ahead."""
+    """Return the axis with its labels: how far it reaches back and ahead."""
     left = _left_label(axis, started, g)
     if axis.past == axis.columns:
         text = f"{left}{g.rule * (axis.past - cell_len(left) - 3)}now"

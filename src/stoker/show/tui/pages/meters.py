@@ -1,6 +1,6 @@
-"""The dashboard's meters as lines: memory, CPU, GPUs, RAM disk, disk and level. Pure: moment and width in, lines out.
+"""The dashboard's meters: memory, CPU, GPUs, RAM disk, disk and level. Pure: a moment and a width in, lines out.
 
-Unaware of Textual, of colours (inks name theme tokens) and of where the moment came from.
+Knows neither Textual nor colours (inks name theme tokens), and not where the moment came from.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 LABEL_WIDTH = 8
 VALUE_WIDTH = 17
-"""Cells for a meter's main figure: "22.9 of 55.0 GiB" and one to spare."""
+"""Cells for a meter's main figure: "22.9 of 55.0 GiB" and one more."""
 
 NO_EDGE = Part(" ")
-"""What stands behind most bars; behind that of the memory stands the budget's line."""
+"""Follows most bars; after the memory bar comes the budget's line instead."""
 
 LEAST_ROWS = 3
-"""Lines that the meters have at least: memory, CPU and jobs."""
+"""Minimum lines of the meters: memory, CPU and jobs."""
 
 UNGUARDED = "memory not guarded! An automatic level guards it again."
 
@@ -38,20 +38,20 @@ LONG_LIMIT_WIDTH = 110
 """Screen width from which the memory limit's cgroup is named."""
 
 DISK_LOW = 5 * 2**30
-"""Bytes free below which the disk is worth a warning: a CUDA build writes a few GiB in its last links."""
+"""Free bytes below which the disk gets a warning: a CUDA build writes a few GiB in its last links."""
 
 RAMDISK_LOW = 0.1
-"""Share of a RAM disk's size that its file system has left at least while all is well."""
+"""Share of a RAM disk's size below which its free space gets a warning."""
 
 STALL_PERCENT = 1.0
-"""Share of time stalled on memory from which it is worth a word; below it PSI is noise."""
+"""Share of time stalled on memory from which it is shown; below it, PSI is noise."""
 
 STALL_WARN_PERCENT = 10.0
-"""Share of time stalled from which it is a warning: systemd-oomd, for one, acts at 60 % (oomd.conf(5))."""
+"""Share of time stalled from which it is a warning; systemd-oomd, for example, acts at 60 % (oomd.conf(5))."""
 
 
 def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
-    """Memory, CPU, GPUs, cache, disk and level: at most `rows` lines, the least important left out first."""
+    """Return memory, CPU, GPUs, cache, disk and level in at most `rows` lines; drops the least important first."""
     state, machine = m.state, m.state.machine
     if state.over:
         return _taken(state, width, g)[:rows]
@@ -81,14 +81,14 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
 
 
 def _taken(state: BuildState, width: int, g: Glyphs) -> list[Line]:
-    """What a build has taken that has ended: what was measured last is nobody's any more."""
+    """Return what an ended build has taken; its last measurements no longer mean anything."""
     facts = (("memory", most_memory(state)), ("written", written(state)))
     cache = _cache_line(state, width, bar_width(width), g)
     return [*(_row(label, (Part(text),), width) for label, text in facts), *cache]
 
 
 def most_memory(state: BuildState) -> str:
-    """The peaks of the memory."""
+    """Return the memory peaks."""
     memory = state.memory
     if not memory.used_peak:
         return "not measured: the build had ended before"
@@ -96,15 +96,15 @@ def most_memory(state: BuildState) -> str:
 
 
 def written(state: BuildState) -> str:
-    """What went to disks, and what was kept from them."""
+    """Return what was written to disks, and to the RAM disk."""
     in_memory = f" to disk, at most {format_bytes(state.ramdisk.peak)} in the RAM disk" if state.ramdisk.peak else ""
     return format_bytes(state.disk_written) + in_memory
 
 
 def meter_rows(state: BuildState, height: int) -> int:
-    """How many lines the meters deserve on a screen of `height` lines."""
+    """Return how many lines the meters get on a screen of `height` lines."""
     machine = state.machine
-    # That there is no GPU is worth a line only where there are many.
+    # Only a tall screen has a line to spare for the absence of a GPU.
     gpus = 0 if machine is None else len(machine.gpus) or (bool(machine.gpu_note) and height >= 30)
     wanted = 4 + gpus + (machine is not None and machine.ramdisk is not None)
     most = 3 if height < 22 else 5 if height < 30 else height // 4
@@ -114,22 +114,22 @@ def meter_rows(state: BuildState, height: int) -> int:
 
 
 def is_governed(state: BuildState) -> bool:
-    """Whether stoker holds jobs back, and does not only watch."""
+    """Return whether stoker holds jobs back, not only watches."""
     return state.level.target is not None
 
 
 def explained(state: BuildState, rows: int) -> bool:
-    """Whether `rows` lines of meters hold one that says what of the memory is promised."""
+    """Return whether `rows` lines of meters include the memory's legend."""
     return is_governed(state) and state.machine is not None and rows > LEAST_ROWS
 
 
 def bar_width(width: int) -> int:
-    """Cells of a meter's bar."""
+    """Return the cells of a meter's bar."""
     return max(10, min(60, width // 4))
 
 
 def memory_bar(state: BuildState, machine: MachineSample, width: int, g: Glyphs) -> Line:
-    """The build's own memory, all other, what is promised beyond it; at the right end the reserve and the budget."""
+    """Return a bar of the build's memory, other memory and memory to come, with the reserve at its right end."""
     budget = max(1, machine.memory_budget)
     own = min(state.memory.build, machine.memory_used)
     shares = [
@@ -145,13 +145,13 @@ def memory_bar(state: BuildState, machine: MachineSample, width: int, g: Glyphs)
 
 
 def still_to_come(state: BuildState) -> int:
-    """Bytes that started jobs are expected to take beyond what they hold."""
+    """Return the bytes that started jobs are expected to take beyond what they hold."""
     held = sum(job.rss for job in state.jobs.values() if job.state != "on_deck")
     return max(0, state.memory.promised - held)
 
 
 def meter_bar(shares: Sequence[tuple[float, str, str]], width: int, g: Glyphs) -> Line:
-    """A bar of shares (0..1, glyph, ink) one after the other; what is left is empty."""
+    """Return a bar of consecutive shares (0..1, glyph, ink); the rest is empty."""
     parts: list[Part] = []
     used = 0
     total = 0.0
@@ -159,7 +159,7 @@ def meter_bar(shares: Sequence[tuple[float, str, str]], width: int, g: Glyphs) -
         total += max(0.0, share)
         cells = min(width, round(total * width)) - used
         if share > 0 and cells <= 0 and used < width:
-            cells = 1  # something is never drawn as nothing
+            cells = 1  # a share above zero is always visible
         if cells > 0:
             parts.append(Part(glyph * cells, ink))
             used += cells
@@ -171,7 +171,7 @@ def _row(label: str, rest: Iterable[Part], width: int) -> Line:
 
 
 def _metered(label: str, bar: Line, value: str, details: Iterable[Line], width: int, edge: Part = NO_EDGE) -> Line:
-    """A meter: label, bar and what stands at its edge, main figure, then each detail that still fits whole."""
+    """Return a meter: label, bar and its edge, main figure, then each detail that fits completely."""
     value = pad(value, max(VALUE_WIDTH, cell_len(value) + 1))
     parts: list[Part] = [*bar, edge, Part(" "), Part(value, "text")]
     used = LABEL_WIDTH + width_of(parts)
@@ -186,7 +186,7 @@ def _metered(label: str, bar: Line, value: str, details: Iterable[Line], width: 
 def _memory(
     state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs, *, explained_below: bool
 ) -> Line:
-    """`explained_below`: what else the bar shows has a line of its own."""
+    """Return the memory meter; with `explained_below`, a legend follows on the next line."""
     budget = max(1, machine.memory_budget)
     details: list[Line] = [(Part(f"{g.full} build ", "memory_build"), Part(format_bytes(state.memory.build), "text"))]
     stall = machine.pressure_memory
@@ -208,14 +208,14 @@ def _memory(
 
 
 def _limit_words(source: str, width: int, g: Glyphs) -> str:
-    """What limits the memory: a cgroup by its path, or a person's own word."""
+    """Return what limits the memory: a cgroup by its path, or a person's setting."""
     if not source.startswith("/"):
         return f"{elide_middle(source, 20, g.ellipsis)} budget"
     return f"budget of {elide_middle(source, width - 91, g.ellipsis)}" if width >= LONG_LIMIT_WIDTH else "cgroup budget"
 
 
 def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Glyphs) -> Line:
-    """What of the memory is spoken for, with the bar's own signs; or that nobody looks after it."""
+    """Return the legend of the memory bar with sizes; or the warning that memory is not guarded."""
     if not state.level.guarded:
         return _row("", (Part(f"{g.warn} {UNGUARDED}", "warn bold"),), width)
     more = still_to_come(state)
@@ -229,14 +229,14 @@ def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Gly
     budget = [(Part(f"{g.mark} ", "memory_limit"), Part("budget", "text_dim"), GAP)]
     long = _shares(shares, ("other programs", "still to come", "reserve", "free"))
     short = _shares(shares, ("others", "to come", "reserve", "free"))
-    # Where not all have room, the sizes that change least go first.
+    # If there is not enough room, drop the sizes that change least first.
     ways = ([*long, *budget], [*short, *budget], short, short[1:], [short[1], short[3]], short[3:])
     whole = [way for way in ways if sum(map(width_of, way)) - width_of((GAP,)) <= width - LABEL_WIDTH]
     return _row("", [part for share in (whole or [short[3:]])[0] for part in share], width)
 
 
 def _shares(shares: Iterable[tuple[str, str, float]], words: Iterable[str]) -> list[Line]:
-    """Each share's sign, ink and bytes, with its word and a gap."""
+    """Return each share's sign and bytes, with its word and a gap."""
     return [
         (Part(f"{sign} ", ink), Part(format_bytes(size)), Part(f" {word}", "text_dim"), GAP)
         for (sign, ink, size), word in zip(shares, words, strict=True)
@@ -244,7 +244,7 @@ def _shares(shares: Iterable[tuple[str, str, float]], words: Iterable[str]) -> l
 
 
 def _foreign(state: BuildState, machine: MachineSample) -> int:
-    """Bytes that count against the budget and are not the build's."""
+    """Return the bytes that count against the budget and are not the build's."""
     return machine.memory_used - min(state.memory.build, machine.memory_used)
 
 
@@ -266,12 +266,12 @@ def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Gly
 
 
 def own_cpu(state: BuildState, machine: MachineSample) -> float:
-    """Percent of the whole machine that the build's jobs take."""
+    """Return the percentage of the whole machine that the build's jobs take."""
     return sum(job.cpu for job in state.jobs.values()) / max(1, len(machine.cpu_cores))
 
 
 def column(share: float, g: Glyphs) -> str:
-    """One growing column for a share of 0..1."""
+    """Return one growing column for a share of 0..1."""
     top = len(g.levels) - 1
     return g.levels[min(top, max(0, round(share * top)))]
 
@@ -293,7 +293,7 @@ def _gpu(gpu: GpuSample, width: int, bar: int, g: Glyphs, *, several: bool) -> L
 
 
 def _ramdisk(state: BuildState, disk: RamDisk, width: int, bar: int, g: Glyphs) -> Line:
-    """What temporary files take of the memory; the file system itself may be smaller than what it may hold."""
+    """Return the RAM disk's meter; its file system may be smaller than the size that the build may use."""
     details: list[Line] = [(Part("peak ", "text_dim"), Part(format_bytes(state.ramdisk.peak), "text"))]
     if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
         details.insert(0, (Part(f"{g.warn} {format_bytes(disk.free)} left", "warn bold"),))
@@ -304,7 +304,7 @@ def _ramdisk(state: BuildState, disk: RamDisk, width: int, bar: int, g: Glyphs) 
 
 
 def _disk_with_ramdisk(state: BuildState, machine: MachineSample, disk: RamDisk, width: int, g: Glyphs) -> Line:
-    """Both in one line, for small screens: what does not fit whole is left out."""
+    """Return disk and RAM disk in one line, for small screens; what does not fit completely is left out."""
     facts: list[tuple[str, str, str]] = []
     if machine.disk_free is not None:
         ink = "warn bold" if machine.disk_free < DISK_LOW else "text"
@@ -319,7 +319,7 @@ def _disk_with_ramdisk(state: BuildState, machine: MachineSample, disk: RamDisk,
 
 
 def _disk(state: BuildState, machine: MachineSample, width: int, for_both: Glyphs | None) -> Line:
-    """The disk that is built on; `for_both`, the RAM disk too, which has no line of its own."""
+    """Return the disk of the build; with `for_both`, also the RAM disk, which then has no line of its own."""
     if for_both is not None and machine.ramdisk is not None:
         return _disk_with_ramdisk(state, machine, machine.ramdisk, width, for_both)
     facts: list[tuple[str, str, str]] = []
@@ -334,7 +334,7 @@ def _disk(state: BuildState, machine: MachineSample, width: int, for_both: Glyph
 
 
 def _whole(facts: Iterable[tuple[str, str, str]], width: int) -> list[Part]:
-    """Figures with their inks and words: what does not fit whole is left out."""
+    """Return figures with their inks and words; what does not fit completely is left out."""
     parts: list[Part] = []
     for figure, ink, words in facts:
         fact = [Part(figure, ink), Part(words, "text_dim"), GAP]
@@ -344,7 +344,7 @@ def _whole(facts: Iterable[tuple[str, str, str]], width: int) -> list[Part]:
 
 
 def _cache_line(state: BuildState, width: int, bar: int, g: Glyphs) -> list[Line]:
-    """What the compiler cache does; while a shared one does not answer, that alone."""
+    """Return the compiler cache's meter; while a shared cache has trouble, only that."""
     trouble = trouble_text(state)
     if trouble and not state.over:
         return [_row("cache", (Part(trouble, "warn"),), width)]
@@ -352,7 +352,7 @@ def _cache_line(state: BuildState, width: int, bar: int, g: Glyphs) -> list[Line
 
 
 def _cache(use: CacheUse, width: int, bar: int, g: Glyphs) -> Line:
-    """What share of the compilations the compiler cache has answered."""
+    """Return the compiler cache's hit rate."""
     details: list[Line] = [(Part(counts_text(use), "text"),)]
     if use.size is not None:
         size = format_of(use.size, use.size_limit) if use.size_limit else format_bytes(use.size)
@@ -364,7 +364,7 @@ def _cache(use: CacheUse, width: int, bar: int, g: Glyphs) -> Line:
 
 
 def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
-    """How many jobs run of how many that may; how many wait on deck or are frozen; who sets the level."""
+    """Return how many jobs run and may run, how many wait on deck or are frozen, and who sets the level."""
     if not is_governed(m.state):
         return _ungoverned(m.state, width, bar, g)
     p, level = progress_of(m.state), m.state.level
@@ -389,7 +389,7 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
 
 
 def _hosts(state: BuildState, width: int, bar: int, g: Glyphs) -> list[Line]:
-    """How many slots of other machines are used, and what is wrong with them."""
+    """Return how many slots on other machines are used, and what is wrong with them."""
     if not state.remote.engines:
         return []
     used, slots = sum(state.used_hosts.values()), state.remote.slots
@@ -406,7 +406,7 @@ def _hosts(state: BuildState, width: int, bar: int, g: Glyphs) -> list[Line]:
 
 
 def _mode(m: Moment, width: int, g: Glyphs) -> Line:
-    """Who sets the level; what was asked for just now stands out until it is so."""
+    """Return who sets the level; a pending request is highlighted."""
     level, asked = m.state.level, m.pending.level
     automatic = MODES["auto"] if width >= LONG_LIMIT_WIDTH else "auto"
     if asked == "auto" and level.mode != "auto":
@@ -416,7 +416,7 @@ def _mode(m: Moment, width: int, g: Glyphs) -> Line:
 
 
 def _ungoverned(state: BuildState, width: int, bar: int, g: Glyphs) -> Line:
-    """How many jobs run of how many the scheduler may start by itself."""
+    """Return how many jobs run, and how many the scheduler may start by itself."""
     p, window = progress_of(state), state.level.window
     scale = max(window or 0, p.running + p.frozen + p.on_deck, state.cores, 1)
     details: list[Line] = [] if window is None else [(Part(f"at most {window} at once", "text_dim"),)]

@@ -1,6 +1,6 @@
-"""What screens are drawn from: the newest update, the time it is now by the build's own clock, and open pending.
+"""What screens are drawn from: the newest update, the time by the build's own clock, and pending requests.
 
-Unaware of screens and sources. The local clock is an argument everywhere.
+Knows no screens and no sources. The local clock is always an argument.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stoker.show.tui.input.pending import Pending
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One instant to draw. `now` is in Unix seconds of the machine that builds."""
+    """One instant to draw. `now` is in Unix seconds, by the clock of the building machine."""
 
     update: Update
     now: float
@@ -25,12 +25,12 @@ class Moment:
     pending: Pending = field(default_factory=Pending)
     keymap: Mapping[str, str] = field(default_factory=dict)
     absence: str = ""
-    """What happened while the person was away; empty once that is no news."""
+    """What happened while the user was away; empty once that is old."""
     left_at: float | None = None
-    """When the person left, in the same time as `now`; None if this is the first look."""
+    """When the user left, by the same clock as `now`; None if this is the first look."""
 
     def key(self, action: str) -> str:
-        """The first key of an action, as a person reads it."""
+        """Return the first key of an action, as a person reads it."""
         return key_names(BY_ID[action], self.keymap)[0]
 
     @property
@@ -40,7 +40,7 @@ class Moment:
 
     @property
     def link(self) -> Link:
-        """How the build is linked to this screen."""
+        """How this viewer is linked to the build."""
         return self.update.link
 
     @property
@@ -51,10 +51,10 @@ class Moment:
 
 
 class Clock:
-    """The build's clock as seen from here: ticks between updates, and never steps back while a build goes on.
+    """The build's clock as seen from here: it advances between updates, and never goes back while a build runs.
 
-    A record's time is at most its transport's delay behind; so the largest difference to the local monotonic clock
-    that was ever seen is the best estimate.
+    An update's time is late by its transport delay; so the largest difference to the local monotonic clock seen so far
+    is the best estimate.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Clock:
         self._build = ""
 
     def now(self, update: Update, monotonic: float) -> float:
-        """The build's Unix time at local monotonic time `monotonic`."""
+        """Return the build's Unix time at local monotonic time `monotonic`."""
         state = update.state
         if update.link == "replay" or state.over:
             return state.ended if state.over and state.ended is not None else state.time
@@ -73,5 +73,5 @@ class Clock:
 
 
 def time_of_day(unix: float) -> str:
-    """A Unix time as the local time of day, 14:03:59."""
+    """Return a Unix time as the local time of day, 14:03:59."""
     return time.strftime("%H:%M:%S", time.localtime(unix))

@@ -1,6 +1,6 @@
-"""The processes of one job as lines: each behind its parent, with what it works on and what it uses. Pure.
+"""The processes of one job as lines: each after its parent, with what it works on and what it uses. Pure.
 
-Unaware of Textual and of who asked for them.
+Does not know Textual, or where the processes come from.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from stoker.show.tui.pages.lines import Line, Part, elide_end, elide_middle, fit
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MOST_INDENT = 6
-"""Levels by which a process stands further to the right than the job's own; deeper ones stand below each other."""
+"""Maximum indentation levels; deeper processes are indented equally."""
 
 COLUMNS = (("memory", 9), ("cpu", 6), ("pid", 9))
-"""Headings behind the names, with their cells."""
+"""Headings to the right of the names, with their widths."""
 
 STATE_CELLS = 9
 WORDS: Mapping[Doing, str] = {"running": "running", "waiting": "waiting", "kernel": "in kernel", "stopped": "stopped"}
@@ -25,7 +25,7 @@ INKS: Mapping[Doing, str] = {"running": "text", "waiting": "text_dim", "kernel":
 
 
 def process_lines(tree: ProcessTree, before: ProcessTree | None, width: int, g: Glyphs) -> list[Line]:
-    """A heading and a line for each process; `before` is an earlier answer, from which follows how busy each is."""
+    """Return a heading and a line per process; `before` is an earlier snapshot, used to compute the CPU use."""
     tail = [Part(pad(title, cells, right=True), "text_dim") for title, cells in COLUMNS]
     tail.append(Part("  " + pad("state", STATE_CELLS), "text_dim"))
     lines = [section(f"processes {len(tree.rows) + tree.more}", width, g, tail)]
@@ -41,7 +41,7 @@ def process_lines(tree: ProcessTree, before: ProcessTree | None, width: int, g: 
 
 
 def _busy(row: ProcessRow, tree: ProcessTree, before: ProcessTree | None) -> float | None:
-    """Percent of one core since the answer before; None where that is not known."""
+    """Return the CPU use since the earlier snapshot, in percent of one core; None if it is unknown."""
     old = next((r for r in before.rows if (r.pid, r.name) == (row.pid, row.name)), None) if before is not None else None
     if old is None or before is None or tree.at <= before.at:
         return None

@@ -1,4 +1,4 @@
-"""A recorded build in brief as lines: figures, what is worth a sentence, and tables. Pure; unaware of Textual."""
+"""The summary of a recorded build as lines: figures, remarks and tables. Pure; does not know Textual."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 LABEL = 9
-"""Cells of a figure's label."""
+"""Width of a figure's label."""
 
 REMARK_LINES = 4
-"""Lines that one remark takes at most."""
+"""Maximum lines of one remark."""
 
 MOST_FIGURES_SHARE = 0.6
-"""Share of a row that figures take at most: what a row is about stays legible."""
+"""Maximum share of a row for figures, so that the row's subject stays readable."""
 
 
 def summary_head(found: Brief, width: int, g: Glyphs) -> Line:
-    """Name, outcome, and when it began."""
+    """Return outcome, name, and when the build began."""
     mark, ink = {"done": (g.ok, "ok"), "failed": (g.fail, "error"), "stopped": (g.warn, "warn")}.get(
         found.outcome, (g.dot, "accent")
     )
@@ -40,7 +40,7 @@ def summary_head(found: Brief, width: int, g: Glyphs) -> Line:
 
 
 def summary_lines(found: Brief, width: int, g: Glyphs) -> list[Line]:
-    """All there is below the head, however many lines that are."""
+    """Return everything below the head, without a limit on lines."""
     facts = [*found.figures, ("command", clean(" ".join(found.command))), ("folder", clean(found.cwd))]
     lines: list[Line] = [
         (Part(pad(label, LABEL), "text_dim"), Part(elide_end(text, width - LABEL, g.ellipsis))) for label, text in facts
@@ -54,7 +54,7 @@ def summary_lines(found: Brief, width: int, g: Glyphs) -> list[Line]:
 
 
 def _table(table: BriefTable, width: int, g: Glyphs) -> list[Line]:
-    """A heading in a rule with the names of its columns, and its rows; figures that find no room are left out."""
+    """Return a heading with the names of the columns, and the rows; figures that do not fit are left out."""
     rows = [tuple(clean(cell, 300) for cell in row) for row in table.rows]
     sizes = [max(len(head), *(len(row[n]) for row in rows)) for n, head in enumerate(table.head)][1:]
     while sizes and sum(sizes) + 2 * len(sizes) > MOST_FIGURES_SHARE * width:

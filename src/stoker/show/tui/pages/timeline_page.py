@@ -1,6 +1,6 @@
-"""The timeline: memory, jobs, CPU and decisions of a whole build or a part of it, and what was at one moment. Pure.
+"""The timeline: memory, jobs, CPU and decisions over a build or a part of it, and details of one moment. Pure.
 
-Unaware of Textual; the last line of the page is left to the footer.
+Does not know Textual. The screen's last line is left to the footer.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from stoker.show.tui.pages.names import matches, plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MOST_ZOOM = 8
-"""How often the span may be halved."""
+"""Maximum number of times the span can be halved."""
 
 LEAST_COLUMNS, LEAST_HEIGHT = 10, 12
-"""Columns of the charts, and lines of the page, below which there is nothing to see."""
+"""Minimum columns of the charts, and lines of the page."""
 
 LEAST_POINTS = 2
-"""Measurements from which there is something to draw."""
+"""Minimum measurements for a chart."""
 
 LEGEND_FROM = 20
-"""Lines of the page from which the signs of the decisions have a line of their own."""
+"""Lines of the page from which the decisions' marks have a legend."""
 
 DETAIL_ROWS, DECISION_ROWS = 5, 2
-"""Lines for the moment at the cursor: its figures, its jobs on two lines, what was decided on two."""
+"""Lines about the moment at the cursor: its figures, two for jobs and two for a decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineView:
-    """How often the whole span was halved, the Unix time at the cursor (None without one), and what is looked for."""
+    """How often the span was halved, the Unix time at the cursor (None without one), and the filter's words."""
 
     zoom: int = 0
     at: float | None = None
@@ -46,7 +46,7 @@ class TimelineView:
 
 
 def span_of(state: BuildState, view: TimelineView) -> tuple[float, float]:
-    """The Unix times at both ends of the charts: the newest part of the build, or what lies around the cursor."""
+    """Return the Unix times at both ends of the charts: the newest part of the build, or the part around the cursor."""
     points = state.timeline.points
     start, end = points[0].time, max(points[-1].time, points[0].time + 1)
     length = (end - start) / 2**view.zoom
@@ -57,7 +57,7 @@ def span_of(state: BuildState, view: TimelineView) -> tuple[float, float]:
 
 
 def moved_cursor(state: BuildState, view: TimelineView, columns: int, by: int) -> TimelineView:
-    """The cursor `by` columns to the right; from nowhere it begins at the end."""
+    """Move the cursor `by` columns to the right; without a cursor, place it at the end."""
     points = state.timeline.points
     if len(points) < 2 or columns < 1:
         return view
@@ -67,21 +67,20 @@ def moved_cursor(state: BuildState, view: TimelineView, columns: int, by: int) -
 
 
 def cursor_at_end(state: BuildState, view: TimelineView, which: int) -> TimelineView:
-    """The cursor at the first measurement (`which` 0) or the last one (-1)."""
+    """Place the cursor at the first measurement (`which` 0) or the last one (-1)."""
     points = state.timeline.points
     return replace(view, at=points[which].time) if len(points) >= LEAST_POINTS else view
 
 
 def decisions_of(state: BuildState, words: str) -> list[DecisionEntry]:
-    """The decisions that have the words looked for, the routine ones among them."""
+    """Return the decisions that match `words`, including routine ones."""
     return [d for d in state.decisions if matches(words, plain_name(d.what), d.who, d.why)]
 
 
 def at_decision(state: BuildState, view: TimelineView, by: int) -> TimelineView:
-    """The cursor at the next decision that has the words, or with a negative `by` at the one before; from nowhere, at
-    the last one. Routine ones are passed over, as they are in the list of decisions."""
-    known = [e for e in decision_lines.entries(state) if matches(view.words, *decision_lines.texts(e))]
-    times = [e.time for e in known]
+    """Move the cursor to the next matching decision, or with a negative `by` to the previous one; without a cursor, to
+    the last one. Routine decisions are skipped, as in the list of decisions."""
+    times = [e.time for e in decision_lines.entries(state) if matches(view.words, *decision_lines.texts(e))]
     if view.at is None:
         goal = times[-1:]
     else:
@@ -90,7 +89,7 @@ def at_decision(state: BuildState, view: TimelineView, by: int) -> TimelineView:
 
 
 def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView = TimelineView()) -> list[Line]:
-    """Memory, running jobs and CPU over the build's life or a part of it, with the decisions marked."""
+    """Return memory, running jobs and CPU over the build or a part of it, with the decisions marked."""
     state = m.state
     lines = [header.title(m, width, g)]
     points, columns = state.timeline.points, width - AXIS_WIDTH
@@ -99,10 +98,10 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
         needs += [f"{LEAST_HEIGHT + 1} rows"] if height < LEAST_HEIGHT else []
         return [
             *lines,
-            *_said(f"The terminal is too small for the timeline, which needs {' and '.join(needs)}.", width),
+            *_message(f"The terminal is too small for the timeline, which needs {' and '.join(needs)}.", width),
         ]
     if len(points) < LEAST_POINTS:
-        return [*lines, *_said("The timeline needs a few seconds of measurements.", width)]
+        return [*lines, *_message("The timeline needs a few seconds of measurements.", width)]
     start, end = span_of(state, view)
     detail = DETAIL_ROWS if view.at is not None and height >= 12 + DETAIL_ROWS else 0
     signs = [_signs(width, g)] if height >= LEGEND_FROM else []
@@ -120,7 +119,7 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
 
 
 def _signs(width: int, g: Glyphs) -> Line:
-    """What the signs in the line of decisions mean; those that do not fit whole are left out."""
+    """Return the legend of the line of decisions; entries that do not fit completely are left out."""
     signs = (
         (g.governor, "text", "job started or held"),
         (g.frozen, "frozen", "frozen"),
@@ -135,12 +134,12 @@ def _signs(width: int, g: Glyphs) -> Line:
     return tuple(parts)
 
 
-def _said(text: str, width: int) -> list[Line]:
+def _message(text: str, width: int) -> list[Line]:
     return [(Part(piece, "text_dim"),) for piece in wrap(text, width, 4)]
 
 
 def memory_of_life(state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """A legend and the memory over the whole build, in `rows` lines with the axis; none where too little is known."""
+    """Return a legend and the memory over the whole build, in `rows` lines with the axis; none if there is no data."""
     points = state.timeline.points
     if len(points) < 2 or rows < 6 or width - AXIS_WIDTH < LEAST_COLUMNS:
         return []
@@ -154,7 +153,7 @@ def memory_of_life(state: BuildState, width: int, rows: int, g: Glyphs) -> list[
 def _memory(
     state: BuildState, columns: int, rows: int, g: Glyphs, points: tuple[TimelinePoint, ...], span: tuple[float, float]
 ) -> list[Line]:
-    """The legend, and `rows` lines of memory."""
+    """Return the legend, and `rows` lines of memory."""
     times = [p.time for p in points]
     used, own = (
         sample(times, values, columns, *span)
@@ -172,7 +171,7 @@ def _memory(
 
 
 def _charts(m: Moment, columns: int, height: int, g: Glyphs, span: tuple[float, float]) -> list[Line]:
-    """Memory, jobs and CPU, in the lines that the marks and the axis leave of `height`."""
+    """Return memory, jobs and CPU, in `height` lines minus those of the marks and the axis."""
     state = m.state
     recent = state.recent.points
     finer = state.recent.spacing < state.timeline.spacing and len(recent) > 1 and recent[0].time <= span[0]
@@ -202,7 +201,7 @@ def _charts(m: Moment, columns: int, height: int, g: Glyphs, span: tuple[float, 
 
 
 def _struck(line: Line, cell: int, g: Glyphs) -> Line:
-    """A line of single-cell characters with the cursor through it."""
+    """Return a line of single-cell characters with the cursor drawn through it."""
     parts, at = list[Part](), 0
     for part in fit(line, max(width_of(line), cell + 1)):
         left = cell - at
@@ -218,7 +217,7 @@ def _struck(line: Line, cell: int, g: Glyphs) -> Line:
 
 
 def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int, g: Glyphs) -> list[Line]:
-    """What was at one moment: figures, the jobs that are still known, and what was decided near it."""
+    """Return details of one moment: figures, the jobs that are still known, and the nearest decision."""
     at = view.at or 0.0
     point = max((p for p in state.timeline.points if p.time <= at), key=lambda p: p.time, default=None)
     if point is None:
@@ -243,7 +242,7 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
 
 
 def _jobs_at(state: BuildState, at: float) -> Iterator[tuple[int, str]]:
-    """The memory at its peak and the name of each job that is known to have run then."""
+    """Yield the peak memory and the name of each job that is known to have run then."""
     history = state.history
     ended = {(job.output, job.ended): job for job in (*history.recent, *history.heaviest, *history.slowest)}
     for past in ended.values():
@@ -255,7 +254,7 @@ def _jobs_at(state: BuildState, at: float) -> Iterator[tuple[int, str]]:
 
 
 def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
-    """What is drawn how, and how much it is now; of an ended build how much it was at most."""
+    """Return the legend with the current sizes; for an ended build, the peaks."""
     own = state.memory.build_peak if state.over else state.memory.build
     used = state.memory.used_peak if state.over else state.machine.memory_used if state.machine else 0
     parts = [
@@ -273,7 +272,7 @@ def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
 def _decision_marks(
     decisions: Sequence[DecisionEntry], start: float, end: float, g: Glyphs
 ) -> list[tuple[float, str, str]]:
-    """Where something was decided; what is drawn later covers what many others stand beside: a person's word last."""
+    """Return the marks of decisions; later marks cover earlier ones, so routine ones come first, a person's last."""
     span = max(1e-9, end - start)
     ranked = sorted(decisions, key=lambda d: (is_person(d), not is_routine(d)))
     return [((d.time - start) / span, *_decision_mark(d, g)) for d in ranked]

@@ -1,6 +1,6 @@
-"""Everything about one row of the verification screen, as lines. Pure.
+"""The details of one row of the verification screen, as lines. Pure.
 
-Unaware of the list above it and of Textual.
+Knows neither the list above it nor Textual.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from stoker.show.verification_text import (
 )
 
 MAX_LINES = 12
-"""Lines of one text: a list of file names may be long."""
+"""Maximum lines of one text: a list of file names may be long."""
 
 MAX_TEXT = 2000
 LABEL = 9
@@ -50,7 +50,7 @@ class DeviceRow:
 
 @dataclass(frozen=True, slots=True)
 class ArchRow:
-    """A row: an architecture, whether it was asked for, what there is for it, whether torch names it, if it says."""
+    """A row: an architecture, whether it was requested, the code for it, and whether torch lists it (None: unknown)."""
 
     name: str
     state: RequestState | None
@@ -63,7 +63,7 @@ Picked = DeviceRow | ArchRow | ProblemGroup | FileReport
 
 
 def details(picked: Picked, report: Report, width: int, g: Glyphs) -> list[Line]:
-    """A heading and all there is to say."""
+    """Return a heading and all details."""
     if isinstance(picked, DeviceRow):
         return [section(_title(device_name(picked.device)), width, g), *_device(picked, report, width)]
     if isinstance(picked, ArchRow):
@@ -78,7 +78,7 @@ def _title(text: str) -> str:
 
 
 def _row(label: str, text: str, width: int, ink: str = "text") -> list[Line]:
-    """A labelled text, wrapped."""
+    """Return a labelled, wrapped text."""
     first, *rest = wrap(clean(text, MAX_TEXT), max(10, width - LABEL), MAX_LINES) or [""]
     head: Line = (Part(pad(label, LABEL), "text_dim"), Part(first, ink))
     return [head, *((Part(" " * LABEL), Part(piece, ink)) for piece in rest)]

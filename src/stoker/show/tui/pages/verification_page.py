@@ -1,6 +1,6 @@
-"""The verification screen as lines: GPUs, architectures, problems and files, and everything about the picked row. Pure.
+"""The verification screen as lines: GPUs, architectures, problems and files, and details of the picked row. Pure.
 
-Unaware of Textual, and of how binaries are read and judged.
+Does not know Textual, or how binaries are read and judged.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from stoker.show.verification_text import (
 STANDING_INKS = {"good": "ok", "warn": "warn", "bad": "error"}
 SEVERITY_INKS = {"error": "error", "warning": "warn", "info": "text_dim"}
 COLUMN = 9
-"""Cells of a file's verdict on one capability: "PTX-JIT", "others" and a blank."""
+"""Width of a file's verdict for one capability: "PTX-JIT", "others" and a blank."""
 
 ARCHS_FROM = 100
-"""Screen width from which a file's row names its architectures."""
+"""Screen width from which a file's row lists its architectures."""
 
 ROOMY = 36
-"""Screen height from which there are blank lines between the sections."""
+"""Screen height from which blank lines separate the sections."""
 
 MAX_VERDICT, LEAST_LIST = 3, 5
-"""Lines of the verdict, and those of the list from which the last one says how many more there are."""
+"""Maximum lines of the verdict, and lines of the list from which its last one counts those that do not fit."""
 
 MAX_NAME = 300
 _NUMBER = re.compile(r"(\D*)(\d*)(.*)", re.DOTALL)
@@ -68,12 +68,12 @@ class VerificationRow(NamedTuple):
 
 
 def standing_mark(standing: Standing, g: Glyphs) -> Part:
-    """The verdict at a glance."""
+    """Return the mark of a verdict."""
     return Part({"good": g.ok, "warn": g.warn, "bad": g.fail}[standing] + " ", f"{STANDING_INKS[standing]} bold")
 
 
 def verdict_lines(report: Report, width: int, g: Glyphs, tail: str = "") -> list[Line]:
-    """The verdict, in as few lines as it takes; `tail` stands behind the last of them."""
+    """Return the verdict in as few lines as possible, followed by `tail`."""
     standing, text = headline(report)
     pieces = wrap(clean(text, MAX_NAME), max(1, width - 2 - len(tail)), MAX_VERDICT) or [""]
     marks = [standing_mark(standing, g), *[Part("  ")] * len(pieces)]
@@ -82,27 +82,27 @@ def verdict_lines(report: Report, width: int, g: Glyphs, tail: str = "") -> list
 
 
 def rows(report: Report) -> list[Picked]:
-    """All that can be picked, in the order of the screen."""
+    """Return all rows that can be picked, in the order of the screen."""
     devices = [DeviceRow(device, count) for _, device, count in distinct(report)]
     return [*devices, *problem_groups(report), *archs(report), *report.files]
 
 
 def archs(report: Report) -> list[ArchRow]:
-    """Every architecture that was asked for or found, machine code before PTX."""
+    """Return every architecture that was requested or found, machine code before PTX."""
     asked = {r.arch: r.state for r in report.requested}
     held: dict[str, list[HeldArch]] = {}
     for arch in (a for f in report.files for a in f.code):
         held.setdefault(arch.arch, []).append(arch)
-    said = report.torch.arch_list if report.torch is not None and not report.torch.error else None
+    listed = report.torch.arch_list if report.torch is not None and not report.torch.error else None
     return [
         ArchRow(
             name,
             asked.get(name),
             sum(a.bytes for a in held.get(name, ())),
             len(held.get(name, ())),
-            None if said is None else name in said,
+            None if listed is None else name in listed,
         )
-        for name in sorted({*asked, *held, *(said or ())}, key=_arch_order)
+        for name in sorted({*asked, *held, *(listed or ())}, key=_arch_order)
     ]
 
 
@@ -113,7 +113,7 @@ def _arch_order(name: str) -> tuple[bool, int, str]:
 
 
 def texts(picked: Picked) -> tuple[str, ...]:
-    """What a row says, to be looked through."""
+    """Return the texts of a row that the filter searches."""
     if isinstance(picked, DeviceRow):
         return device_name(picked.device), picked.device.why
     if isinstance(picked, ArchRow):
@@ -124,7 +124,7 @@ def texts(picked: Picked) -> tuple[str, ...]:
 
 
 def verification(report: Report, every: list[Picked], width: int, height: int, g: Glyphs, chosen: int) -> list[Line]:
-    """The whole page below the header, in exactly `height` lines, with the rows of `every`; row `chosen` is picked."""
+    """Return the page below the header, in at most `height` lines, with the rows of `every`; row `chosen` is picked."""
     lines = verdict_lines(report, width, g)
     torch = report.torch
     if torch is not None and not torch.error and height >= 14:
@@ -133,7 +133,7 @@ def verification(report: Report, every: list[Picked], width: int, height: int, g
         lines.append((Part(elide_end(text, width, g.ellipsis), "text_dim"),))
     lines += [BLANK] * (height >= 22)
     picked = every[chosen] if chosen < len(every) else None
-    # The list's height does not depend on the picked row, or rows would jump as one walks through them.
+    # The list's height must not depend on the picked row, or rows would jump as the cursor moves.
     room = max(3, height - len(lines) - max(4, height // 3))
     lines += _window(report, every, width, g, chosen, room, roomy=height >= ROOMY)
     below = [BLANK] * (height >= ROOMY) + (details(picked, report, width, g) if picked is not None else [])
@@ -143,7 +143,7 @@ def verification(report: Report, every: list[Picked], width: int, height: int, g
 def _window(
     report: Report, every: list[Picked], width: int, g: Glyphs, chosen: int, room: int, *, roomy: bool
 ) -> list[Line]:
-    """The part of the list around the picked row, in at most `room` lines."""
+    """Return the part of the list around the picked row, in at most `room` lines."""
     entries = _entries(report, every, width, g, roomy=roomy)
     places = [i for i, e in enumerate(entries) if e.picked is not None]
     at = places[chosen] if chosen < len(places) else 0
@@ -197,7 +197,7 @@ def _arch_heads(report: Report) -> Line:
 
 
 def capabilities(report: Report, width: int) -> list[tuple[str, int]]:
-    """The capabilities that get a column, each with its first device's place."""
+    """Return the capabilities that get a column, each with the index of its first device."""
     first: dict[str, int] = {}
     for place, device in enumerate(report.devices):
         first.setdefault(clean(device.capability, COLUMN - 2), place)
@@ -207,7 +207,7 @@ def capabilities(report: Report, width: int) -> list[tuple[str, int]]:
 def row_line(
     picked: Picked, report: Report, columns: Sequence[tuple[str, int]], width: int, g: Glyphs, *, chosen: bool
 ) -> Line:
-    """One row of the list."""
+    """Return one row of the list."""
     if isinstance(picked, DeviceRow):
         line = _device_line(picked.device, picked.count, width, g)
     elif isinstance(picked, ArchRow):
@@ -277,7 +277,7 @@ def _file_line(file: FileReport, columns: Sequence[tuple[str, int]], width: int,
 
 
 def no_report(state: BuildState, width: int, g: Glyphs) -> list[Line]:
-    """What will be verified and when, or why nothing was, and how to do it by hand."""
+    """Return what will be verified and when, or why nothing was, and how to do it by hand."""
     nvcc = state.history.finished_by_tool.get("nvcc")
     if not state.over:
         count = f" So far {nvcc} CUDA compilations are done." if nvcc is not None else ""
