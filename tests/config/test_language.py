@@ -44,7 +44,7 @@ STILTED = {
 }  # fmt: skip
 """Phrases that a reader has to translate, and what to write instead."""
 
-NOT_YET = ("show/", "verify/", "diagnose/")
+NOT_YET = ("verify/", "diagnose/")
 """Where they are still to be replaced."""
 
 NOT_YET_PAGES = ("diagnose.md", "verification.md")

@@ -1,1 +1,1 @@
-"""The screens: each draws the app's current moment and answers its own keys."""
+"""The screens: each draws the app's current moment and handles its own keys. They know no sockets and no journals."""

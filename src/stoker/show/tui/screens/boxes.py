@@ -1,6 +1,6 @@
-"""Boxes in front of a screen: details and help.
+"""Boxes in front of a screen: their base classes, and the help.
 
-Unaware of builds: they show lines, and may answer with a value.
+They know no builds: they show lines, and may return a value.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from stoker.show.tui.screens.viewer import Viewer, viewer_of
 
 BOX_WIDTH = 76
 MAX_LINES = 4
-"""Cells of a box's lines, and lines of what stands beside a key."""
+"""Maximum cells of a box's lines, and lines of the text beside a key."""
 
 WHEEL_ROWS = 3
-"""Lines that one notch of the wheel goes on: what most programs do."""
+"""Lines per notch of the wheel, as in most programs."""
 
 MOUSE = (
     ("click", "Pick a row; a second click opens it. On a key of the last line: press it"),
     ("wheel", "Scroll, or go through a list"),
     ("Shift", "Held: select text as ever. Without a mouse: 'mouse: off' in the settings"),
 )
-"""What the mouse does, where the terminal and the settings let it."""
+"""What the mouse does, if the terminal and the settings allow it."""
 
 T = TypeVar("T")
 
 
 class Box(ModalScreen[T | None], Generic[T]):
-    """A titled box of lines in the middle; the page behind it stays alive. It may answer with a T."""
+    """A titled box of lines in the middle; the page behind it keeps updating. It may return a T."""
 
     ends_with_build: ClassVar[bool] = False
-    """Whether there is nothing left to ask once the build is over."""
+    """Whether the box is pointless once the build is over, and closes."""
 
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
@@ -61,21 +61,21 @@ class Box(ModalScreen[T | None], Generic[T]):
         return viewer_of(self.app)
 
     def compose(self) -> ComposeResult:
-        """The box."""
+        """Create the box's page."""
         self.set_class(self.viewer.glyphs.ascii, "-ascii")
         yield Page(id="box", ascii_only=self.viewer.glyphs.ascii)
 
     def on_mount(self) -> None:
-        """Give the box its title and size."""
+        """Set the title, and draw."""
         self.query_one("#box", Page).border_title = self._title
         self.redraw()
 
     def on_resize(self) -> None:
-        """Fit the new size."""
+        """Adapt to the new size."""
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw the lines, which may have changed, in a box that is just large enough."""
+        """Draw the current lines, in a box that is just large enough."""
         page = next(iter(self.query("#box").results(Page)), None)
         if not self.is_mounted or page is None:  # a tick may come between a box's mounting and its page's
             return
@@ -88,7 +88,7 @@ class Box(ModalScreen[T | None], Generic[T]):
         page.show(lines, self.viewer.palette)
 
     async def on_click(self, event: Click) -> None:
-        """Press the key that is pointed at; beside the box, close it."""
+        """Press the key that was clicked; close the box if the click was outside it."""
         page = self.query_one("#box", Page)
         if not page.region.contains(event.screen_x, event.screen_y):
             self.action_close()
@@ -99,7 +99,7 @@ class Box(ModalScreen[T | None], Generic[T]):
             await self.run_action(actions.BY_ID[name].calls)
 
     def hint(self, shown: int) -> str:  # noqa: ARG002  (for boxes that scroll)
-        """A word at the lower edge."""
+        """Return a hint for the lower edge."""
         return ""
 
     def action_close(self) -> None:
@@ -108,15 +108,15 @@ class Box(ModalScreen[T | None], Generic[T]):
 
 
 def labelled(label: str, label_ink: str, cells: int, text: str, ink: str, width: int) -> list[Line]:
-    """A label of so many cells and a text beside it, in as many lines as it takes."""
+    """Return a label of `cells` cells and a text beside it, wrapped."""
     pieces = wrap(text, max(1, width - cells), MAX_LINES) or [""]
     labels = [label, *[""] * len(pieces)]
     return [(Part(pad(labels[i], cells), label_ink), Part(piece, ink)) for i, piece in enumerate(pieces)]
 
 
 def help_lines(viewer: Viewer, width: int, here: actions.Scope) -> list[Line]:
-    """All keys from the action table, those of the screen `here` first; last in each part those that can do nothing
-    now, below the reason for it."""
+    """Return all keys from the action table, those of the screen `here` first; in each part, keys that do nothing now
+    come last, below the reason."""
     lines: list[Line] = []
     scopes = viewer.scopes
     for scope, title in ({here: scopes[here], **scopes} if here in scopes else scopes).items():
@@ -141,7 +141,7 @@ def _help_of(action: actions.KeyAction, viewer: Viewer, ink: str, width: int) ->
 
 
 class ScrollingBox(Box[None]):
-    """A box with more lines than a small screen has; the last ones may stay in view below the others."""
+    """A box that may have more lines than the screen; its last lines can stay visible below the others."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "scroll(1)", "Down", show=False),
@@ -156,10 +156,10 @@ class ScrollingBox(Box[None]):
 
     @abstractmethod
     def all_lines(self, width: int) -> list[Line]:
-        """What scrolls."""
+        """Return the lines that scroll."""
 
     def last_lines(self) -> list[Line]:
-        """What stays at the lower edge."""
+        """Return the lines that stay at the lower edge."""
         return []
 
     def _visible(self, width: int) -> list[Line]:
@@ -170,31 +170,31 @@ class ScrollingBox(Box[None]):
         return [*lines[self._top : self._top + room], *last]
 
     def hint(self, shown: int) -> str:
-        """Whether there is more."""
+        """Return how to see more, if there is more, and how to close."""
         return "up and down for more, esc close" if self._all > shown else "esc close"
 
     def action_scroll(self, by: int) -> None:
-        """So many lines down."""
+        """Scroll down by `by` lines."""
         self._top += by
         self.redraw()
 
     def action_scroll_page(self, by: int) -> None:
-        """So many halves of a screen down."""
+        """Scroll down by `by` half screens."""
         self.action_scroll(by * max(1, self.app.size.height // 2))
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        """The wheel goes on."""
+        """Scroll down with the wheel."""
         event.stop()
         self.action_scroll(WHEEL_ROWS)
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        """The wheel goes back."""
+        """Scroll up with the wheel."""
         event.stop()
         self.action_scroll(-WHEEL_ROWS)
 
 
 class HelpBox(ScrollingBox):
-    """All keys; scrolls, because small screens cannot hold them."""
+    """All keys; scrolls, because they do not fit on a small screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark", "close", "Close", show=False)]
 
@@ -203,5 +203,5 @@ class HelpBox(ScrollingBox):
         self._here = here
 
     def all_lines(self, width: int) -> list[Line]:
-        """The keys."""
+        """Return the keys."""
         return help_lines(self.viewer, width, self._here)

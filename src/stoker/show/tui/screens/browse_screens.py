@@ -1,6 +1,6 @@
-"""The screens over recorded builds: their list, one in brief, and two sides beside each other.
+"""The screens over recorded builds: their list, the summary of one, and the comparison of two sides.
 
-They render values of `report/`; unaware of where those come from, and of how a build is read.
+They render values of `report/`, and do not know where those come from, or how a build is read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from stoker.show.tui.screens.page_screen import PageScreen
 
 
 class HistoryScreen(ListScreen):
-    """All builds of a folder, the newest first; the ones marked can be compared."""
+    """All builds of a folder, the newest first; marked builds can be compared."""
 
     SCOPE = "history"
     BINDINGS = bindings("history")
 
     def __init__(self, chosen: str = "") -> None:
-        """`chosen` is the build to begin with."""
+        """`chosen` is the build selected first."""
         super().__init__()
         self.everywhere = False
         self.found = HistoryList((), "", 0)
@@ -42,7 +42,7 @@ class HistoryScreen(ListScreen):
         return browser_of(self.app)
 
     def take(self, found: HistoryList) -> None:
-        """Show these builds from now on; the chosen one stays chosen."""
+        """Show these builds from now on, with the same build chosen."""
         self._wanted = self._wanted or self.chosen_build
         self.found = found
         self.redraw()
@@ -53,7 +53,7 @@ class HistoryScreen(ListScreen):
         return self._shown[self.chosen].id if self.chosen < len(self._shown) else ""
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """The list."""
+        """Return the list."""
         every = self.found.lines
         self._shown = self.sift(history_page.ordered_builds(every, self.order), history_page.texts_of_build)
         ids = [line.id for line in self._shown]
@@ -66,26 +66,26 @@ class HistoryScreen(ListScreen):
         return history_page.history(self._shown, every, view, width, height, self.glyphs)
 
     def open(self) -> None:
-        """The chosen build in brief."""
+        """Show the summary of the chosen build."""
         if build := self.chosen_build:
             self.browser.show_brief(build)
 
     def action_build_brief(self) -> None:
-        """The same, by a key."""
+        """Show the summary of the chosen build."""
         self.open()
 
     def action_build_open(self) -> None:
-        """The chosen build's own screens."""
+        """Open the chosen build's own screens."""
         if build := self.chosen_build:
             self.browser.open_build(build)
 
     def action_build_everywhere(self) -> None:
-        """The builds of all folders, or of this one."""
+        """Switch between the builds of all folders and of this one."""
         self.everywhere = not self.everywhere
         self.browser.look()
 
     def action_build_mark(self) -> None:
-        """Put the chosen build on a side: the first on A, others on B; again: on the other one, and then on none."""
+        """Put the chosen build on a side: the first on A, others on B; again: on the other side, then on none."""
         build = self.chosen_build
         if not build or (build not in self.marks and not self._may_be_compared(self._shown[self.chosen])):
             return
@@ -97,14 +97,14 @@ class HistoryScreen(ListScreen):
         self.redraw()
 
     def _may_be_compared(self, line: TrendLine) -> bool:
-        """Whether a build ended well; else say why it cannot be compared: what failed took less of everything."""
+        """Return whether a build succeeded; if not, show why it cannot be compared: a failed build takes less."""
         if line.outcome != "done":
             outcome = "cannot be read" if line.fault else f"is {line.outcome}"
             self.viewer.inform(f"{line.short_id} {outcome}: only builds that ended well can be compared")
         return line.outcome == "done"
 
     def action_build_compare(self) -> None:
-        """Compare what is marked A with what is marked B, or with the chosen build where nothing is marked B."""
+        """Compare the builds marked A with those marked B, or with the chosen build if none is marked B."""
         sides = {side: [line.id for line in self.found.lines if self.marks.get(line.id) == side] for side in ("A", "B")}
         after = sides["B"] or [self.chosen_build]
         if not sides["A"] or after == sides["A"] or not all(after):
@@ -115,13 +115,13 @@ class HistoryScreen(ListScreen):
         self.browser.show_comparison(sides["A"], after)
 
     def action_sort(self, by: int) -> None:
-        """Sort by the next thing, or by the one before."""
+        """Switch to the next sort order, or to the previous one."""
         self._wanted = self.chosen_build
         self.order = BUILD_ORDERS[(BUILD_ORDERS.index(self.order) + by) % len(BUILD_ORDERS)]
         self.redraw()
 
     def undo(self) -> bool:
-        """Show all again, else forget the marks."""
+        """Show all again, or clear the marks."""
         had = super().undo() or bool(self.marks)
         self.marks = {}
         self.redraw()
@@ -129,14 +129,14 @@ class HistoryScreen(ListScreen):
 
 
 def waiting(screen: PageScreen) -> list[Line]:
-    """What a page shows while what it is about is being read."""
+    """Return what a page shows while its journal is being read."""
     far = browser_of(screen.app).far
     share = "" if far is None else f", {100 * far:.0f} %"
     return [BLANK, (Part(f"reading the journal{share}", "text_dim"),)]
 
 
 class SummaryScreen(PageScreen):
-    """One build in brief."""
+    """The summary of one build."""
 
     SCOPE = "summary"
     BINDINGS = bindings("summary")
@@ -148,12 +148,12 @@ class SummaryScreen(PageScreen):
         self._top = 0
 
     def take(self, found: Brief) -> None:
-        """Show this from now on."""
+        """Show these results from now on."""
         self.found = found
         self.redraw()
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """As much as there is room for, from where one has scrolled to."""
+        """Return the lines that fit, from the scroll position on."""
         if self.found is None:
             return waiting(self)
         lines = summary_page.summary_lines(self.found, width, self.glyphs)
@@ -164,21 +164,21 @@ class SummaryScreen(PageScreen):
         return [summary_page.summary_head(self.found, width, self.glyphs), *lines[self._top : self._top + room], more]
 
     def action_move(self, by: int) -> None:
-        """So many lines down."""
+        """Scroll down by `by` lines."""
         self._top += by
         self.redraw()
 
     def action_move_page(self, by: int) -> None:
-        """So many screens down."""
+        """Scroll down by `by` screens."""
         self.action_move(by * max(1, self.size.height - 4))
 
     def action_brief_open(self) -> None:
-        """Its own screens."""
+        """Open the build's own screens."""
         browser_of(self.app).open_build(self.build)
 
 
 class CompareScreen(ListScreen):
-    """Two sides beside each other."""
+    """The comparison of two sides."""
 
     SCOPE = "compare"
     BINDINGS = bindings("compare")
@@ -190,7 +190,7 @@ class CompareScreen(ListScreen):
         self._entries: list[compare_page.Entry] = []
 
     def take(self, found: Comparison) -> None:
-        """Show this from now on."""
+        """Show these results from now on."""
         self.found = found
         self._sort()
 
@@ -200,7 +200,7 @@ class CompareScreen(ListScreen):
         self.redraw()
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """Both sides."""
+        """Return the comparison."""
         if self.found is None:
             return waiting(self)
         shown = self.sift(self._entries, compare_page.texts_of_entry)
@@ -208,7 +208,7 @@ class CompareScreen(ListScreen):
         return compare_page.comparison(self.found, shown, self.chosen, self.order, width, height, self.glyphs)
 
     def action_sort(self, by: int) -> None:
-        """Sort by the next thing, or by the one before."""
+        """Switch to the next sort order, or to the previous one."""
         orders = compare_page.PAIR_ORDERS
         self.order = orders[(orders.index(self.order) + by) % len(orders)]
         self._sort()

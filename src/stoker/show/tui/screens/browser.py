@@ -1,4 +1,4 @@
-"""What the screens over recorded builds ask of the app that shows them, so that they need not know the app."""
+"""The interface that the screens over recorded builds use to call their app, so that they do not depend on it."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ T = TypeVar("T")
 
 
 class Browser(Protocol):
-    """An app over a library. One thing at a time is fetched, in a thread."""
+    """An app over a library. It fetches one item at a time, in a thread."""
 
     @property
     def far(self) -> float | None:
-        """How far what is being fetched is, from 0 to 1; None while nothing is."""
+        """The progress of the current fetch, from 0 to 1; None while nothing is fetched."""
 
     def fetch(self, work: Callable[[BuildLibrary, Far], T], done: Callable[[T], None]) -> None:
-        """Have `work` done in a thread and then call `done`; a LibraryError is shown, and closes the screen on top."""
+        """Run `work` in a thread and then call `done`; a LibraryError is shown, and closes the screen on top."""
 
     def look(self) -> None:
-        """Look at all builds anew."""
+        """Read the list of builds again."""
 
     def show_brief(self, build: str) -> None:
-        """Show a build in brief."""
+        """Show the summary of a build."""
 
     def show_comparison(self, before: Sequence[str], after: Sequence[str]) -> None:
-        """Show two sides beside each other."""
+        """Show the comparison of two sides."""
 
     def open_build(self, build: str) -> None:
-        """Show a build's own screens; the list comes back when they are left."""
+        """Show a build's own screens; leaving them returns to the list."""
 
 
 def browser_of(app: App[Any]) -> Browser:
-    """The app as these screens know it."""
+    """Return the app as these screens see it."""
     return cast("Browser", app)

@@ -1,6 +1,6 @@
-"""The dashboard, the timeline and the end screen: pages made by pure functions.
+"""The dashboard, the timeline and the end screen: their keys and state.
 
-Unaware of how the lines are made.
+Pure functions in `pages/` make the lines.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from stoker.show.tui.text_log import TextLog
 TAIL_COLUMNS = 500
 
 BLOCKS = 256 * 1024
-"""Bytes at the end of the output in which blocks on dropped jobs are looked for: some hundred of them."""
+"""Bytes at the end of the output that are searched for blocks on dropped jobs: some hundred of them."""
 
 MESSAGE_NAME = 30
-"""Cells of a job's name in a message, which is one line of a narrow screen."""
+"""Cells of a job's name in a message, which must fit on one line of a narrow screen."""
 
 
 class DashboardScreen(JobKeys, FilteredScreen):
-    """The first screen: what a person looks at for hours."""
+    """The first screen, which stays open for hours."""
 
     SCOPE = "dashboard"
     ALWAYS = ("failures", "pause-softly", *PageScreen.ALWAYS)
@@ -59,14 +59,14 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self.cursor: int | None = None
         self._last_picked: Job | None = None
         self._ended = ""
-        """The picked job that has ended, until another is picked, or a key has said so: none acts meanwhile."""
+        """Name of the picked job that has ended, until another is picked or a key has reported it; keys do not act."""
         self.order: Order = ORDERS[0]
         self._row = 0
         self._tail: list[Line] = []
         self._tail_of = (-1, 0, 0)
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """The dashboard, and the output's end while no job runs."""
+        """Return the dashboard, with the output's end while no job runs or if there is room."""
         m = self.moment
         jobs = listed(m.state, self.view)
         self.share = (len(jobs), len(m.state.jobs))
@@ -76,13 +76,13 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     @property
     def view(self) -> JobView:
-        """What is picked, sorted by and looked for."""
+        """The picked job, the order and the filter."""
         return JobView(self.cursor, self.order, self.words, self._ended)
 
     def _follow_cursor(self, jobs: list[Job]) -> None:
-        """The cursor stays on its job; when that ends, on none: the next key would act on a job that nobody picked.
+        """Keep the cursor on its job; remove it when that ends, or the next key would act on a job nobody picked.
 
-        Its row is remembered, as the place from which the next one is picked.
+        Its row is remembered as the starting point for the next pick.
         """
         if self.cursor is None:
             return
@@ -111,7 +111,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         return self._tail
 
     def action_move(self, by: int) -> None:
-        """Pick another job, so many rows further down."""
+        """Pick the job `by` rows further down."""
         jobs = listed(self.moment.state, self.view)
         self._put_cursor(moved(jobs, self.cursor, by, self._row))
 
@@ -128,12 +128,12 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self._put_cursor(jobs[row].jid if jobs else None)
 
     def action_sort(self, by: int) -> None:
-        """Sort by the next thing, or by the one before."""
+        """Switch to the next sort order, or to the previous one."""
         self.order = ORDERS[(ORDERS.index(self.order) + by) % len(ORDERS)]
         self.redraw()
 
     def pick(self, target: str, *, again: bool) -> None:
-        """Put the cursor on the job; open it if it was there already, or by a double click."""
+        """Put the cursor on the job; open it on a double click, or if the cursor was there already."""
         jid = int(target)
         opens = again or self.cursor == jid
         self._put_cursor(jid)
@@ -146,7 +146,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         return self.moment.state.jobs.get(self.cursor) if self.cursor is not None else None
 
     def action_job_details(self) -> None:
-        """Show all about the picked job; where none is picked, pick one, unless the picked one has just ended."""
+        """Show all about the picked job; if none is picked, pick one, unless the picked one has just ended."""
         self._follow_cursor(listed(self.moment.state, self.view))
         if self._ended:
             self.job_to_act_on()
@@ -156,7 +156,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
             self.app.push_screen(JobBox(self.picked))
 
     def job_to_act_on(self) -> Job | None:
-        """The picked job; where there is none, say how to pick one, and whether the picked one has ended."""
+        """Return the picked job; if there is none, show how to pick one, or that the picked one has ended."""
         self._follow_cursor(listed(self.moment.state, self.view))
         key = self.moment.key("job.down")
         if self._ended:
@@ -169,7 +169,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         return self.picked
 
     def action_job_alone(self) -> None:
-        """Run only the picked job, or let the others go on; while none is picked, only the latter."""
+        """Run only the picked job, or let the others continue; if none is picked, only the latter."""
         self._follow_cursor(listed(self.moment.state, self.view))
         alone = self._alone_without_cursor
         if alone is not None:
@@ -179,7 +179,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     @property
     def _alone_without_cursor(self) -> Job | None:
-        """The job that a person wants to run alone, while none is picked."""
+        """The job that a person wants to run alone, if none is picked."""
         return self.viewer.wanted_alone if self.cursor is None else None
 
     def action_level_type(self, begun: str = "") -> None:
@@ -192,33 +192,33 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self.app.push_screen(LevelBox(self.moment.state.level.target, begun), answered)
 
     def relevant(self, action: actions.KeyAction) -> bool:
-        """What acts on a job is worth a place while one is picked."""
+        """Show the actions on a job only while one is picked."""
         if action.id not in JOB_ACTIONS:
             return super().relevant(action)
         return super().relevant(action) and self._target_of(action) is not None and self.viewer.governs_job(action)
 
     def _target_of(self, action: actions.KeyAction) -> Job | None:
-        """The job that the key of an action on a job would act on now."""
+        """Return the job that an action's key would act on now."""
         return self.picked or (self._alone_without_cursor if action.id == "job.alone" else None)
 
     def label(self, action: actions.KeyAction) -> str:
-        """What freezes one job thaws or starts another."""
+        """Return the footer's name of an action; for the picked job, "freeze" may be "thaw" or "start"."""
         job = self._target_of(action) if action.id in JOB_ACTIONS else None
         return super().label(action) if job is None else self.viewer.job_label(action, job)
 
     def forget_cursor(self) -> bool:
-        """Drop the cursor; False if there was none."""
+        """Remove the cursor; return False if there was none."""
         had = self.cursor is not None or bool(self._ended)
         self._put_cursor(None)
         return had
 
     def undo(self) -> bool:
-        """Drop the filter, else the cursor."""
+        """Remove the filter, or else the cursor."""
         return super().undo() or self.forget_cursor()
 
 
 class TimelineScreen(FilteredScreen):
-    """Memory, jobs and CPU over time; of the decisions and jobs at a moment those with some words."""
+    """Memory, jobs and CPU over time; decisions and jobs at one moment, filtered by words."""
 
     SCOPE = "timeline"
     BINDINGS = bindings("timeline")
@@ -228,21 +228,21 @@ class TimelineScreen(FilteredScreen):
         self.view = timeline_page.TimelineView()
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """The charts."""
+        """Return the charts."""
         self.view = replace(self.view, words=self.words)
-        found = timeline_page.decisions_of(self.moment.state, self.words)
-        self.share = (len(found), len(self.moment.state.decisions))
+        matching = timeline_page.decisions_of(self.moment.state, self.words)
+        self.share = (len(matching), len(self.moment.state.decisions))
         return timeline_page.timeline(self.moment, width, height, self.glyphs, self.view)
 
     def idle(self, action: actions.KeyAction) -> str:
-        """Nothing moves where nothing is drawn. A filter may be for jobs of earlier moments, which are not counted."""
+        """Return why an action does nothing now. The filter always works: it may be for jobs of earlier moments."""
         if action.scope == "timeline" and len(self.moment.state.timeline.points) < timeline_page.LEAST_POINTS:
             return "too little was measured to draw"
         nothing = action.method == "next_decision" and not decision_lines.entries(self.moment.state)
         return "nothing was decided yet" if nothing else ""
 
     def action_next_decision(self, by: int) -> None:
-        """The cursor to the next decision that has the words, or the one before."""
+        """Move the cursor to the next decision that matches the filter, or to the previous one."""
         before, self.view = self.view, timeline_page.at_decision(self.moment.state, self.view, by)
         if self.view == before:
             other = self.moment.key("moment.previous" if by > 0 else "moment.next")
@@ -250,27 +250,27 @@ class TimelineScreen(FilteredScreen):
         self.redraw()
 
     def action_move_cursor(self, by: int) -> None:
-        """The cursor so many columns to the right."""
+        """Move the cursor `by` columns to the right."""
         self.view = timeline_page.moved_cursor(self.moment.state, self.view, self.size.width - AXIS_WIDTH, by)
         self.redraw()
 
     def action_cursor_to(self, which: int) -> None:
-        """The cursor to the first measurement, or the last."""
+        """Move the cursor to the first measurement, or to the last."""
         self.view = timeline_page.cursor_at_end(self.moment.state, self.view, which)
         self.redraw()
 
     def action_move(self, by: int) -> None:
-        """The wheel goes back and forth in time."""
+        """Move in time with the wheel."""
         self.action_move_cursor(by)
 
     def action_zoom(self, by: int) -> None:
-        """Show half the span, or twice as much."""
+        """Show half the span, or twice the span."""
         zoom = max(0, min(timeline_page.MOST_ZOOM, self.view.zoom + by))
         self.view = replace(self.view, zoom=zoom)
         self.redraw()
 
     def undo(self) -> bool:
-        """Drop the filter, else show the whole build again, without a cursor."""
+        """Remove the filter, or else show the whole build again, without a cursor."""
         if super().undo():
             return True
         had, self.view = self.view != timeline_page.TimelineView(), timeline_page.TimelineView()
@@ -279,20 +279,20 @@ class TimelineScreen(FilteredScreen):
 
 
 class EndScreen(PageScreen):
-    """What came of it; stays until the person leaves."""
+    """The outcome of the build; stays until the user leaves."""
 
     SCOPE = "end"
     BINDINGS = bindings("end")
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """The summary."""
+        """Return the summary."""
         verdict = self._verdict(width)
         closing = self.viewer.closing()
         lines = end_page.summary(self.moment, width, height - len(verdict), self.glyphs, closing)
         return [lines[0], *verdict, *lines[1:]]
 
     def _verdict(self, width: int) -> list[Line]:
-        """What the binaries are good for in one line, or why there are none, in the tool's own words too."""
+        """Return the verification's verdict, or the cause of a failure with the tool's own message."""
         state, g = self.moment.state, self.glyphs
         if state.verification is not None:
             key = self.moment.key("verification")
@@ -305,7 +305,7 @@ class EndScreen(PageScreen):
 
 
 def _output_lines(log: TextLog, rows: int, state: BuildState) -> list[Line]:
-    """The last lines of the output; one line replaces what it says of jobs that were dropped before they began."""
+    """Return the last lines of the output; one line replaces what it says about dropped jobs."""
     if rows <= 0 or not has_dropped(state):
         return [from_spans(spans(line.raw, TAIL_COLUMNS)) for line in log.lines(log.tail(rows), rows)]
     start = log.start_of(max(0, log.size() - BLOCKS))

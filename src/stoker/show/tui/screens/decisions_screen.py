@@ -1,6 +1,6 @@
-"""All decisions and notices, whole and wrapped, newest last.
+"""The screen of all decisions and notices, in full and wrapped, newest last.
 
-Unaware of who decides.
+Does not know how decisions are made.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stoker.show.tui.screens.page_screen import FilteredScreen
 
 
 class DecisionsScreen(FilteredScreen):
-    """Why things are as they are."""
+    """All decisions and notices, with their reasons."""
 
     SCOPE = "decisions"
     BINDINGS = bindings("decisions")
@@ -25,7 +25,7 @@ class DecisionsScreen(FilteredScreen):
         self._up = 0
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """The newest entries that fit, or earlier ones after scrolling up."""
+        """Return the newest entries that fit, or earlier ones after scrolling up."""
         g = self.glyphs
         found = self.sift(decision_lines.entries(self.moment.state), decision_lines.texts)
         lines = decision_lines.page_lines(found, self.moment.left_at, width, g)
@@ -38,12 +38,12 @@ class DecisionsScreen(FilteredScreen):
 
     @property
     def _nothing(self) -> str:
-        """What is said where there is no entry."""
+        """Shown if there are no entries."""
         if self.words:
             return "None has these words."
         return "Nothing was decided or noticed" + ("." if self.moment.state.over else " yet.")
 
     def action_move(self, by: int) -> None:
-        """So many lines towards the newest."""
+        """Scroll `by` lines towards the newest."""
         self._up -= by
         self.redraw()

@@ -1,4 +1,4 @@
-"""The line at the bottom into which words are typed that a person looks for. Unaware of what is looked through."""
+"""The input line at the bottom for words to filter or search by. Does not know what is searched."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from textual.containers import Horizontal
 from textual.widgets import Input, Label
 
 LONGEST = 200
-"""Characters that are looked for."""
+"""Maximum characters of the words."""
 
 
 class EntryLine(Horizontal):
-    """Hidden until it is opened; what is typed comes as Input.Changed and Input.Submitted."""
+    """Hidden until it is opened; reports what is typed by Input.Changed and Input.Submitted."""
 
     DEFAULT_CSS = """
     EntryLine { height: 1; dock: bottom; display: none; }
@@ -25,26 +25,26 @@ class EntryLine(Horizontal):
         self._purpose = purpose
 
     def compose(self) -> ComposeResult:
-        """A slash, and the words."""
+        """Create a slash, and the input."""
         yield Label("/", markup=False)
         words = Input(placeholder=self._purpose, id="words", select_on_focus=True, compact=True, max_length=LONGEST)
         words.cursor_blink = False
         yield words
 
     def open(self) -> None:
-        """Take words."""
+        """Show the line and focus its input."""
         self.display = True
-        # At once, unlike Input.focus(): letters that come in the same burst are words, not keys.
+        # Immediately, unlike Input.focus(): letters that arrive in the same burst are input, not keys.
         self.screen.set_focus(self.query_one(Input))
 
     def close(self) -> bool:
-        """Give the keys back to the screen; False if it was not open."""
+        """Return the focus to the screen; return False if the line was not open."""
         was_open, self.display = self.display, False
         self.screen.set_focus(None)
         return was_open
 
     def empty(self) -> None:
-        """Forget the words, in silence."""
+        """Clear the words without a Changed message."""
         words = self.query_one(Input)
         with words.prevent(Input.Changed):
             words.value = ""

@@ -1,6 +1,6 @@
-"""Why the build failed, and what: the causes and the failed steps as one list, and all about the chosen one below.
+"""The screen of failures: causes, failed steps and killed jobs in one list, and details of the chosen one below.
 
-Unaware of how causes and failures are recognised, and of how a remedy is applied.
+Does not know how causes and failures are recognised, or how a remedy is applied.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from stoker.show.tui.screens.list_screen import ListScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 COMMAND_LINES, MOST_COMMAND = 6, 100
-"""Lines of a failing command, and those of one that is scrolled through; an nvcc command of PyTorch takes 60, and its
+"""Maximum lines of a failed command, and of one that is scrolled through; an nvcc command of PyTorch takes 60, and its
 end matters least."""
 
 
 Item = Cause | Failure | KilledJob
-"""What can be chosen: why the build failed, a step that failed, or a job that was killed and did not fail."""
+"""An entry of the list: a cause, a failed step, or a job that was killed and did not fail."""
 
 MOST_ROWS = 3
-"""Rows of one line of a failure's output: what is wrong may stand behind a long path."""
+"""Maximum rows of one line of a failure's output: the error may follow a long path."""
 
 MAX_OUTPUT = 1000
 EVERY_LINE = 1000
-"""More lines than there are to say of any failure."""
+"""More lines than the details of any failure have."""
 
 MAX_UNHEARD = 10
-"""Failed jobs that are named before the output shows them: it takes a while until nothing more begins."""
+"""Failed jobs that are named before their output arrives, which may take a while."""
 
 
 LEAST_SCROLLED = 4
-"""Lines from which one is spent on whether there is more."""
+"""Lines of the details from which one is used to show whether there is more."""
 
 
 class FailuresScreen(ListScreen):
@@ -53,12 +53,12 @@ class FailuresScreen(ListScreen):
     def __init__(self) -> None:
         super().__init__()
         self._down = 0
-        """Lines of the details that have been scrolled past."""
+        """How many lines of the details are scrolled out of view at the top."""
         self._scrolls = False
-        """Whether there are more of them than fit."""
+        """Whether the details have more lines than fit."""
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """A list on top, the chosen cause or failure below."""
+        """Return the list, and the chosen cause or failure below."""
         head = header.title(self.moment, width, self.glyphs)
         items = self._items()
         if not items and self.words:
@@ -71,13 +71,13 @@ class FailuresScreen(ListScreen):
         return [*lines, *self._window(items[self.chosen], width, height - len(lines))]
 
     def _found(self, width: int) -> Line:
-        """How many entries have the words that are looked for."""
+        """Return how many entries match the filter."""
         return section(found_text("", self.words, *self.share), width, self.glyphs)
 
     def _window(self, picked: Item, width: int, rows: int) -> list[Line]:
-        """All about the chosen one that fits into `rows`; or all there is from the line on that was scrolled to.
+        """Return the details of the chosen entry in `rows` lines: shortened to fit, or from the scroll position on.
 
-        Whether there is more stands in the last line: what is cut would pass for all there is.
+        The last line says whether there is more; otherwise a shortened text would look complete.
         """
         self._scrolls = False
         every = self._about(picked, width, EVERY_LINE)
@@ -94,7 +94,7 @@ class FailuresScreen(ListScreen):
         return [*shown, self._more(below=self._down + room < len(every))]
 
     def _more(self, *, below: bool) -> Line:
-        """Which keys show the rest."""
+        """Return which keys show the rest."""
         down, up = self.moment.key("failure.more"), self.moment.key("failure.less")
         words = f"{down}: more of this" if below else "this is the end of it"
         return (Part(f"{words}   {up}: back up" if self._down else words, "text_dim"),)
@@ -102,7 +102,7 @@ class FailuresScreen(ListScreen):
     def _about(self, picked: Item, width: int, rows: int) -> list[Line]:
         state, g = self.moment.state, self.glyphs
         if isinstance(picked, Failure):
-            known = state.diagnosis is not None and state.diagnosis.causes  # then the cause has the keys beside it
+            known = state.diagnosis is not None and state.diagnosis.causes  # the keys are then shown with the cause
             do = [] if known else failure_page.key_lines(Diagnosis(), self._keys(), width)
             top = [BLANK, *do, BLANK] if do else [BLANK]
             return [*top, *failure_details(picked, width, rows - len(top), g)]
@@ -111,7 +111,7 @@ class FailuresScreen(ListScreen):
         return failure_page.details(state.diagnosis or Diagnosis(), picked, self._keys(), width, rows, g)
 
     def idle(self, action: actions.KeyAction) -> str:
-        """Where nothing can be chosen nothing can be done to it; nor can what is seen whole be scrolled."""
+        """Return why an action does nothing now: no entry to act on, or nothing to scroll."""
         items = self._items()
         if not items and not self.words and action.scope == "failures":
             return "nothing has failed" if not self.moment.state.over else "there is nothing to choose from"
@@ -122,29 +122,29 @@ class FailuresScreen(ListScreen):
         return super().idle(action)
 
     def action_move(self, by: int) -> None:
-        """Choose another row, whose details begin at their top."""
+        """Choose another row, and scroll its details to their top."""
         self._down = 0
         super().action_move(by)
 
     def pick(self, target: str, *, again: bool) -> None:
-        """Choose the row that was clicked at."""
+        """Choose the row that was clicked."""
         self._down = 0 if self.chosen != int(target) else self._down
         super().pick(target, again=again)
 
     def action_scroll_details(self, by: int) -> None:
-        """So many halves of a screen down in what is said of the chosen one."""
+        """Scroll down in the details of the chosen entry, by `by` thirds of a screen."""
         self._down = max(0, self._down + by * max(1, self.size.height // 3))
         self.redraw()
 
     def _items(self) -> list[Item]:
-        """What can be chosen, in the order of the screen: what was killed last, newest first."""
+        """Return the entries in the order of the screen; killed jobs come last, newest first."""
         state = self.moment.state
         causes = state.diagnosis.causes if state.diagnosis is not None else ()
         return self.sift([*causes, *failed_steps(state), *reversed(state.killed)], _texts)
 
     def _nothing(self, width: int) -> list[Line]:
-        """What is said where there is nothing to choose from."""
-        if self.moment.state.outcome == "stopped":  # what it had started was ended with it, and has not failed
+        """Return what is shown if there are no entries."""
+        if self.moment.state.outcome == "stopped":  # its jobs were ended by the stop, and have not failed
             do = failure_page.resume_line(self._keys()[1], width)
             return [(Part("No failure is known: the build was stopped.", "text_dim"),), *([BLANK, *do] if do else [])]
         if self.moment.state.outcome != "failed":
@@ -160,7 +160,7 @@ class FailuresScreen(ListScreen):
         return [*lines, BLANK, *do] if do else lines
 
     def _unheard(self, width: int) -> list[Line]:
-        """Jobs that have failed although the output does not say so yet."""
+        """Return the jobs that have failed although the output does not show it yet."""
         failed = [job.output for job in self.moment.state.history.recent if job.outcome == "failed"]
         if not failed:
             return []
@@ -169,7 +169,7 @@ class FailuresScreen(ListScreen):
         return [*((Part(piece, "text_dim"),) for piece in wrap(text, width, 4)), BLANK, *named]
 
     def _list(self, width: int, rows: int) -> list[Line]:
-        """Causes and failures, each kind below its heading; the chosen one in view."""
+        """Return causes and failures, each kind below its heading, with the chosen one visible."""
         g, lines, headings, at = self.glyphs, list[Line](), set[int](), 0
         items = self._items()
         for number, item in enumerate(items):
@@ -203,14 +203,14 @@ class FailuresScreen(ListScreen):
         return section("cause", width, self.glyphs, tail)
 
     def _keys(self) -> tuple[str, str]:
-        """The keys of the remedy and of going on, as far as they do something."""
+        """Return the keys for remedy and resume, empty if they do nothing."""
         remedy, go_on = (actions.BY_ID[name] for name in ("remedy", "go-on"))
         app = self.viewer
         first = actions.key_names(remedy, app.keymap)[0] if app.offers(remedy) else ""
         return first, actions.key_names(go_on, app.keymap)[0] if app.offers(go_on) else ""
 
     def action_failure_show(self) -> None:
-        """Show its place in the output."""
+        """Show the chosen entry in the output."""
         items = self._items()
         if not items:
             return
@@ -222,11 +222,11 @@ class FailuresScreen(ListScreen):
         return items[max(0, min(self.chosen, len(items) - 1))]
 
     def open(self) -> None:
-        """Show its place in the output."""
+        """Show the chosen entry in the output."""
         self.action_failure_show()
 
     def _place_of(self, item: Item) -> int | None:
-        """Where it stands in the output, by byte."""
+        """Return the byte offset of an entry in the output."""
         if isinstance(item, Cause):
             return item.offset
         if isinstance(item, Failure):
@@ -236,7 +236,7 @@ class FailuresScreen(ListScreen):
 
 
 def _texts(item: Item) -> tuple[str, ...]:
-    """What an entry says, to be looked through."""
+    """Return the texts of an entry that the filter searches."""
     if isinstance(item, Cause):
         return item.title, item.why, item.text
     if isinstance(item, Failure):
@@ -245,7 +245,7 @@ def _texts(item: Item) -> tuple[str, ...]:
 
 
 def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Line:
-    """One failure in the list."""
+    """Return one failure in the list."""
     status = "" if failure.exit_code is None else f"  exit {failure.exit_code}"
     tail = f"{status}  {time_of_day(failure.time)}"
     text = elide_path(plain_name(failure.output) or clean(failure.command), width - 4 - len(tail), g.ellipsis)
@@ -257,7 +257,7 @@ def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Li
 
 
 def killed_line(death: KilledJob, width: int, g: Glyphs, *, chosen: bool) -> Line:
-    """One killed job in the list."""
+    """Return one killed job in the list."""
     tail = f"  {how_text(death.by, death.who)}  {time_of_day(death.time)}"
     text = elide_path(plain_name(death.output) or "a job without a name yet", width - 4 - len(tail), g.ellipsis)
     line = fit(
@@ -268,7 +268,7 @@ def killed_line(death: KilledJob, width: int, g: Glyphs, *, chosen: bool) -> Lin
 
 
 def killed_details(death: KilledJob, state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """How one job was killed, why, and what becomes of it."""
+    """Return how one job was killed, why, and what happens next."""
     texts = [clean(death.output, MAX_OUTPUT), f"{death_text(death)}.", _what_came_of(death, state)]
     if death.output and any(same_output(f.output, death.output) for f in state.failures):
         texts.append("The build tool calls it FAILED in the output, since it sees a command that was killed.")
@@ -286,7 +286,7 @@ def _what_came_of(death: KilledJob, state: BuildState) -> str:
 
 
 def failure_details(failure: Failure, width: int, rows: int, g: Glyphs) -> list[Line]:
-    """The first lines of output of one failure, which say what is wrong, and then its command."""
+    """Return the first lines of a failure's output, which usually contain the error, and then its command."""
     most = MOST_COMMAND if rows >= EVERY_LINE - 1 else min(COMMAND_LINES, max(1, rows // 4))
     command = wrap(clean(failure.command) or "not known", width, most)
     output: list[Line] = []

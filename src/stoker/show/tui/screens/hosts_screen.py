@@ -1,6 +1,6 @@
-"""The other machines that compile for the build.
+"""The screen of other machines that compile for the build.
 
-Unaware of how they are asked.
+Does not know how they are queried.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stoker.show.tui.screens.page_screen import FilteredScreen
 
 
 class HostsScreen(FilteredScreen):
-    """Slots, errors and jobs that fell back, host by host."""
+    """Slots, errors and jobs that fell back, per host."""
 
     SCOPE = "hosts"
     BINDINGS = bindings("hosts")
@@ -24,15 +24,15 @@ class HostsScreen(FilteredScreen):
         self._first = 0
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """The hosts from the first one that is shown."""
+        """Return the hosts from the scroll position on."""
         state, g = self.moment.state, self.glyphs
-        found = hosts_page.hosts(state, self.words)
-        self.share = (len(found), len(hosts_page.hosts(state)))
-        self._first = max(0, min(self._first, len(found) - 1))
+        matching = hosts_page.hosts(state, self.words)
+        self.share = (len(matching), len(hosts_page.hosts(state)))
+        self._first = max(0, min(self._first, len(matching) - 1))
         page = hosts_page.page(state, width, height - 1, self._first, self.words, g)
         return [header.title(self.moment, width, g), *page]
 
     def action_move(self, by: int) -> None:
-        """So many hosts further."""
+        """Scroll down by `by` hosts."""
         self._first += by
         self.redraw()

@@ -1,6 +1,6 @@
-"""The box about one job: it goes on with the job, says how it has ended, and has the keys that act on it.
+"""The box about one job: it follows the job, shows how it ended, and offers the keys that act on it.
 
-Unaware of how the job is governed.
+Does not know how the job is governed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from stoker.show.tui.screens.boxes import ScrollingBox
 from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys
 
 ASK_SECONDS = 1.0
-"""Between two questions for the job's processes: as often as all else is drawn."""
+"""Seconds between two queries for the job's processes; the same as between frames."""
 
 ASKING = "processes"
 
 
 class JobBox(JobKeys, ScrollingBox):
-    """All about the job that was picked when it was opened, for as long as it is open."""
+    """All about the job that was picked when the box was opened."""
 
     BINDINGS: ClassVar[list[BindingType]] = actions.bindings_of(*JOB_ACTIONS)
 
@@ -39,18 +39,18 @@ class JobBox(JobKeys, ScrollingBox):
         self._no_tree = ""
 
     def on_mount(self) -> None:
-        """Begin to ask for the job's processes."""
+        """Start to query the job's processes."""
         super().on_mount()
         self._ask()
         self.set_interval(ASK_SECONDS, self._ask)
 
     def _ask(self) -> None:
-        """Ask, unless the last question is still open."""
+        """Query the processes, unless the last query is still running."""
         if self._live is not None and not any(worker.group == ASKING for worker in self.workers):
             self.run_worker(self._hear(), group=ASKING)
 
     async def _hear(self) -> None:
-        """Take the answer, and have the next tick draw it; the first one is drawn at once."""
+        """Store the answer for the next tick to draw; draw the first one at once."""
         first = self._tree is None and not self._no_tree
         try:
             self._earlier, self._tree = self._tree, await self.viewer.source.processes(self._job.jid)
@@ -66,7 +66,7 @@ class JobBox(JobKeys, ScrollingBox):
         return self.viewer.moment.state.jobs.get(self._job.jid)
 
     def all_lines(self, width: int) -> list[Line]:
-        """What is known of the job, and its processes while it lives."""
+        """Return what is known about the job, and its processes while it lives."""
         m, job = self.viewer.moment, self._live
         if job is None:
             return last_details(self._job, m.state, width)
@@ -77,11 +77,11 @@ class JobBox(JobKeys, ScrollingBox):
         return [*lines, (Part(f"processes: {clean(self._no_tree, 200)}", "text_dim"),)] if self._no_tree else lines
 
     def last_lines(self) -> list[Line]:
-        """What can be done with the job."""
+        """Return the actions on the job."""
         return [BLANK, self._acts(self._job)] if self._live is not None else []
 
     def _acts(self, job: Job) -> Line:
-        """What can be done with the job, each a key and a place to click at; or why nothing can."""
+        """Return the actions on the job, each a key that can be clicked; or why there are none."""
         viewer, parts = self.viewer, list[Part]()
         for action in (actions.BY_ID[name] for name in JOB_ACTIONS):
             if viewer.governs_job(action):
@@ -91,12 +91,12 @@ class JobBox(JobKeys, ScrollingBox):
         return tuple(parts) or (Part(why, "text_dim"),)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """Refuse keys that can do nothing here and now."""
+        """Refuse keys whose action is not possible now."""
         own = next((actions.BY_ID[name] for name in JOB_ACTIONS if actions.BY_ID[name].method == action), None)
         return own is None or self.viewer.offers(own)
 
     def job_to_act_on(self) -> Job | None:
-        """The job, while its process lives."""
+        """Return the job, while its process lives."""
         if self._live is None:
             self.viewer.inform("that job has ended")
             self.redraw()

@@ -1,4 +1,4 @@
-"""The keys that act on one job, shared by the dashboard and the box about a job. Unaware of which job that is."""
+"""The keys that act on one job, shared by the dashboard and the box about a job. Does not know which job that is."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class HasJob(Protocol):
         """The app."""
 
     def job_to_act_on(self) -> Job | None:
-        """The job that is meant; where there is none, inform the person why."""
+        """Return the job; if there is none, show why."""
 
 
 class JobKeys:
-    """The actions of those keys, for a class that is a HasJob."""
+    """Mixin with the actions of those keys, for a HasJob."""
 
     def action_job_freeze(self: HasJob) -> None:
-        """Freeze the job; thaw it if it is frozen, start it if it waits on deck."""
+        """Freeze the job; thaw it if it is frozen, start it if it is on deck."""
         _act(self, "job.freeze")
 
     def action_job_alone(self: HasJob) -> None:
-        """Run only this job, or let the others go on."""
+        """Run only this job, or let the others continue."""
         _act(self, "job.alone")
 
     def action_job_kill(self: HasJob) -> None:

@@ -1,4 +1,4 @@
-"""What screens share that list things and show all about the chosen one. Unaware of what is listed."""
+"""Base class of screens with a list and details of the chosen row. Does not know what is listed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class ListScreen(FilteredScreen):
         self.chosen = 0
 
     def keep_chosen(self, count: int) -> None:
-        """Keep the chosen row among those that there are; one at least."""
+        """Limit the chosen row to the existing ones; `count` is at least 1."""
         self.chosen = max(0, min(self.chosen, count - 1))
 
     def pick(self, target: str, *, again: bool) -> None:
-        """Choose the row; open it if it was chosen already, or by a double click."""
+        """Choose the row; open it on a double click, or if it was chosen already."""
         opens = again or self.chosen == int(target)
         self.chosen = int(target)
         self.redraw()
@@ -25,10 +25,10 @@ class ListScreen(FilteredScreen):
             self.open()
 
     def open(self) -> None:
-        """Show more of the chosen row, where there is more."""
+        """Show more about the chosen row, if there is more."""
 
     def action_move(self, by: int) -> None:
-        """Choose another row, so many further down."""
+        """Choose the row `by` rows further down."""
         self.chosen += by
         self.redraw()
 

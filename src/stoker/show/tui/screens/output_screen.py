@@ -1,6 +1,6 @@
-"""The build's output: a window over a log of any size, with search, errors and following.
+"""The output screen: a window over a log of any size, with search, a list of errors, and following.
 
-Unaware of where the log lies; it is asked for bytes only.
+Does not know where the log is stored; it only reads bytes.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.text_log import ERRORS, LogLine, TextLog, pattern_of, scan, scan_back
 
 MAX_ERRORS = 2000
-"""Error lines that are listed; a build with more has a first one that matters."""
+"""Maximum error lines listed; with more, the first ones matter most."""
 
 DOUBTFUL = 8192
-"""Bytes kept of a line about a failed job."""
+"""Maximum bytes kept of a line about a failed job."""
 
 MAX_HITS, COUNTED = 2000, 256 * 2**20
-"""Places found that are counted, and in how many bytes of a log: a person looks at a few."""
+"""Maximum matches that are counted, and bytes that are searched for them: a person looks at a few."""
 
 ABOVE = 3
-"""Lines shown above a place that was jumped to."""
+"""Lines shown above the target of a jump."""
 
 
 class OutputScreen(PageScreen):
-    """Output, followed or not. `top` is the byte offset of the first line shown."""
+    """The output, followed or not. `top` is the byte offset of the first visible line."""
 
     SCOPE = "output"
     BINDINGS = bindings("output")
@@ -64,7 +64,7 @@ class OutputScreen(PageScreen):
         self._lines_shown = 1
 
     def compose(self) -> ComposeResult:
-        """The page, and the search line that is hidden at first."""
+        """Create the page and the search line, which is hidden at first."""
         yield from super().compose()
         yield EntryLine("words to find, then Enter; Esc leaves")
 
@@ -73,7 +73,7 @@ class OutputScreen(PageScreen):
         return TextLog(self.viewer.source.log)
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """The window over the log, and a status line."""
+        """Return the window over the log, and a status line."""
         log = self._log
         rows = max(1, height - 1)
         if self.only_errors:
@@ -97,7 +97,7 @@ class OutputScreen(PageScreen):
         return [*lines, self._status(width, end, log.size())]
 
     def _nothing(self, size: int) -> str:
-        """What is said in place of lines."""
+        """Return what is shown if there are no lines."""
         over = self.moment.state.over
         if not size:
             return "The build has written nothing." if over else "The build has written nothing yet."
@@ -107,7 +107,7 @@ class OutputScreen(PageScreen):
         return f"No line looks like an error{'' if over else ' so far'}; {back} shows all lines again."
 
     def idle(self, action: actions.KeyAction) -> str:
-        """Nothing was searched for, or nothing is written."""
+        """Return why an action does nothing now: no search yet, or no output yet."""
         if action.method in ("log_next", "log_previous") and self._pattern is None:
             return f"search for something first, with {self.moment.key('log.search')}"
         if action.id in ("log.search", "log.next-error") and not self._log.size():
@@ -115,22 +115,22 @@ class OutputScreen(PageScreen):
         return ""
 
     def relevant(self, action: actions.KeyAction) -> bool:
-        """What is followed already need not be."""
+        """Hide the key for following while the output is followed."""
         return super().relevant(action) and not (action.id == "log.last" and self.follow)
 
     def label(self, action: actions.KeyAction) -> str:
-        """The key of the errors is that of all lines, too."""
+        """Return the footer's name of an action; the key for errors also shows all lines again."""
         return "all" if action.id == "log.errors" and self.only_errors else super().label(action)
 
     def _pieces(self, line: Line, width: int, rows: int) -> list[Line]:
-        """The rows that a line takes: one window on it, or as many as it needs on a screen of `rows`."""
+        """Return the screen rows of a line: one, cropped; or if lines are wrapped, as many as it needs up to `rows`."""
         if not self.wrapped:
             return [crop(line, self.left, width)]
         count = min(rows, max(1, -(-width_of(line) // width)))
         return [crop(line, at * width, width) for at in range(count)]
 
     def _visible_errors(self, rows: int) -> list[list[LogLine]]:
-        """The errors from the top on, each with its message; the last ones fill the page."""
+        """Return the errors from the top on, each with its message; at the end of the list, the last page of them."""
         errors = self._counted_errors()
         at = len(errors) if self.follow else bisect_left(errors, self.top)
         shown, room = self._messages(errors[at:], rows), rows
@@ -142,27 +142,27 @@ class OutputScreen(PageScreen):
         return shown
 
     def _messages(self, errors: Sequence[int], rows: int) -> list[list[LogLine]]:
-        """As many errors, each with its message, as begin within `rows`; a line of a message is no error of its own."""
-        found: list[list[LogLine]] = []
+        """Return as many errors, each with its message, as begin within `rows`; lines of a message are not counted."""
+        messages: list[list[LogLine]] = []
         count, end = 0, 0
         for start in errors:
             if count >= rows:
                 break
             if start >= end:
-                found.append(self._log.with_message(start))
-                count, end = count + len(found[-1]), found[-1][-1].next
-        return found
+                messages.append(self._log.with_message(start))
+                count, end = count + len(messages[-1]), messages[-1][-1].next
+        return messages
 
     def _counted_errors(self) -> list[int]:
-        """The error lines without those of dropped jobs, as far as it is known by now which those are."""
+        """Return the error lines without those of jobs known to be dropped."""
         return [start for start in self.errors if start not in self._doubtful or self._counts(self._doubtful[start])]
 
     def _counts(self, line: LogLine) -> bool:
-        """Whether a line that looks like an error is one: not if it only says that a job was killed or dropped."""
+        """Return whether a line that looks like an error is one: not if it only reports a killed or dropped job."""
         return not self._ours(line)
 
     def _ours(self, line: LogLine) -> Line:
-        """What stands before a line that calls a job failed which was killed or dropped; nothing before others."""
+        """Return the remark before a line that calls a killed or dropped job failed; nothing for other lines."""
         state = self.moment.state
         begin = state.step.log_start if state.step is not None else 0
         output_of = killed_output(state, earlier=line.start < begin)
@@ -175,12 +175,12 @@ class OutputScreen(PageScreen):
         return self._counts(self._log.line_at(self._log.start_of(hit)))
 
     def _marked(self, line: Line, raw: LogLine) -> Line:
-        """The words that were searched for, reversed; the place that was jumped to last stands out."""
+        """Highlight the searched words in a line, and the current match most."""
         if not self.words:
             return line
         text = text_of(line)
-        found, words = (text, self.words) if self.words != self.words.lower() else (text.lower(), self.words)
-        at = found.find(words) if len(found) == len(text) else -1
+        searched, words = (text, self.words) if self.words != self.words.lower() else (text.lower(), self.words)
+        at = searched.find(words) if len(searched) == len(text) else -1
         marked: list[Part] = []
         done, current = 0, self._place_in(raw)
         while at >= 0:
@@ -189,17 +189,17 @@ class OutputScreen(PageScreen):
             marked.append(Part(text[at : at + len(words)], ink))
             current -= 1
             done = at + len(words)
-            at = found.find(words, done)
+            at = searched.find(words, done)
         return (*marked, *crop_text(line, done, len(text)))
 
     def _place_in(self, raw: LogLine) -> int:
-        """Which of a line's places was jumped to last, from 0; less if none of them."""
+        """Return which match in a line is the current one, from 0; -1 if none is."""
         if self._pattern is None or not raw.start <= self._found < raw.next:
             return -1
         return sum(1 for _ in self._pattern.finditer(raw.raw[: self._found - raw.start]))
 
     def _found_text(self) -> str:
-        """Which of the places found is shown: 3 of 17."""
+        """Return the number of the current match: 3 of 17."""
         at = bisect_left(self._hits, self._found)
         if not self.words or at == len(self._hits) or self._hits[at] != self._found:
             return ""
@@ -207,7 +207,7 @@ class OutputScreen(PageScreen):
         return f"{at + 1} of {len(self._hits)}{more}  "
 
     async def _count(self, pattern: re.Pattern[bytes]) -> None:
-        """Find all places, from where the last count ended."""
+        """Count all matches, from where the last count ended."""
         end = min(self._log.size(), COUNTED)
         async for portion in scan(self.viewer.source.log, pattern, self._counted_to, end):
             self._hits += portion.hits
@@ -235,13 +235,13 @@ class OutputScreen(PageScreen):
             title += f", from column {self.left + 1}"
         return spread(section(title, width, self.glyphs), [Part(" "), *right], width)
 
-    # Moving about. Any move upwards ends following; only the end begins it again.
+    # Moving. Any move upwards ends following; reaching the end starts it again.
 
     def _rows(self) -> int:
         return max(1, self.size.height - 2)
 
     def action_move(self, by: int) -> None:
-        """So many lines down."""
+        """Scroll down by `by` lines."""
         log = self._log
         if self.only_errors:
             self._step_errors(by)
@@ -261,31 +261,31 @@ class OutputScreen(PageScreen):
             self.top, self.follow = errors[at], False
 
     def action_move_page(self, by: int) -> None:
-        """So many pages down."""
+        """Scroll down by `by` pages."""
         self.action_move(by * (self._lines_shown if self.wrapped else self._rows()))
 
     def action_shift(self, by: int) -> None:
-        """So many columns to the right."""
+        """Scroll right by `by` columns."""
         self.left = max(0, self.left + by)
         self.redraw()
 
     def action_log_wrap(self) -> None:
-        """Show long lines on several rows, or cut."""
+        """Switch between wrapping and cropping long lines."""
         self.wrapped = not self.wrapped
         self.redraw()
 
     def action_log_first(self) -> None:
-        """The beginning."""
+        """Go to the beginning."""
         self.top, self.follow = 0, False
         self.redraw()
 
     def action_log_last(self) -> None:
-        """The end; follow it."""
+        """Go to the end, and follow it."""
         self.follow = True
         self.redraw()
 
     def jump(self, offset: int) -> None:
-        """Show the line at a byte offset, with a few lines above it. May be called before the screen is shown."""
+        """Show the line at a byte offset, below a few lines of context. May be called before the screen is shown."""
         self.only_errors = False
         log = self._log
         start = log.start_of(offset)
@@ -293,14 +293,14 @@ class OutputScreen(PageScreen):
         self.top, self.follow = log.back(start, ABOVE), False
         self.redraw()
 
-    # Searching. Every scan is a worker that reads portions and lets keys through in between.
+    # Searching. Every scan is a worker that reads in portions and yields to key events in between.
 
     def action_log_search(self) -> None:
-        """Ask for words."""
+        """Open the search line."""
         self.query_one(EntryLine).open()
 
     def undo(self) -> bool:
-        """Take back the innermost thing: the search line, a running search, marked words; False if there was none."""
+        """Close the search line, or else end the search and its highlights; return False if there was none."""
         if self.query_one(EntryLine).close():
             pass
         elif self.note or self.words or self.only_errors:
@@ -312,7 +312,7 @@ class OutputScreen(PageScreen):
         return True
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Search for what was typed, from the top of the window on."""
+        """Search for the typed words, from the top of the window on."""
         event.stop()
         self.undo()
         self.words = event.value[:LONGEST]
@@ -322,23 +322,23 @@ class OutputScreen(PageScreen):
         self.action_log_next()
 
     def action_log_next(self) -> None:
-        """The next place; after the last one, the first."""
+        """Go to the next match; after the last one, to the first."""
         if self._pattern is not None:
             self.run_worker(self._search(self._pattern, forward=True), exclusive=True, group="search")
             self.run_worker(self._count(self._pattern), exclusive=True, group="count")
 
     def action_log_previous(self) -> None:
-        """The place before; before the first one, the last."""
+        """Go to the previous match; before the first one, to the last."""
         if self._pattern is not None:
             self.run_worker(self._search(self._pattern, forward=False), exclusive=True, group="search")
 
     def action_log_next_error(self) -> None:
-        """The next line that looks like an error, after the one shown."""
+        """Go to the next line that looks like an error."""
         self.only_errors = False
         self.run_worker(self._search(ERRORS, forward=True), exclusive=True, group="search")
 
     async def _search(self, pattern: re.Pattern[bytes], *, forward: bool) -> None:
-        """Look from the last place found to the end, then from the other end up to it."""
+        """Search from the current match to the end, then wrap around."""
         size, source = self._log.size(), self.viewer.source.log
         origin = self._found if self._found >= 0 or forward else self.top
         if forward and pattern is ERRORS and self._found >= 0:
@@ -359,7 +359,7 @@ class OutputScreen(PageScreen):
         self.redraw()
 
     def action_log_errors(self) -> None:
-        """Only the lines that look like errors, or all lines again."""
+        """Show only the lines that look like errors, or all lines again."""
         self.only_errors = not self.only_errors
         self.follow = False
         if self.only_errors:
@@ -384,36 +384,36 @@ class OutputScreen(PageScreen):
         self.redraw()
 
     def _note_doubtful(self, line: LogLine) -> None:
-        """Keep what a scheduler says of a failed job: it may turn out later that stoker had dropped it."""
+        """Keep a scheduler's line about a failed job: stoker may turn out to have dropped that job."""
         if maybe_failed(line.raw):
             self._doubtful[line.start] = replace(line, raw=line.raw[:DOUBTFUL])
 
     async def _breathe(self, note: str) -> None:
-        """Let keys and frames through, and say how far the search is once it takes long."""
+        """Yield to keys and frames, and show the progress of the search."""
         self.note = note
         await asyncio.sleep(0)
 
 
 def _fitting(pieces: Sequence[Sequence[Line]], rows: int) -> int:
-    """How many of these lines are seen on so many rows; one at least."""
+    """Return how many of these lines fit on `rows` rows; at least one."""
     taken = list(accumulate(len(of_line) for of_line in pieces))
     return max(1, sum(rows_so_far <= rows for rows_so_far in taken))
 
 
 def maybe_failed(raw: bytes) -> bool:
-    """Whether a line may be a scheduler's word on a failed job."""
+    """Return whether a line may be a scheduler's report of a failed job."""
     return b"FAILED: " in raw or b"*** [" in raw
 
 
 def inked(raw: bytes, limit: int, *, error: bool) -> Line:
-    """A line as the build coloured it; one that looks like an error stands out even if the build did not colour it."""
+    """Return a line in the build's colours; an error line without colours is highlighted."""
     line = from_spans(spans(raw, limit))
     plain = all(part.ink == PLAIN_INK for part in line)
     return tuple(part._replace(ink="error bold") for part in line) if plain and error else line
 
 
 def crop_text(line: Line, start: int, end: int) -> list[Part]:
-    """The characters start..end of a line, in their inks."""
+    """Return the characters start..end of a line, with their inks."""
     parts: list[Part] = []
     at = 0
     for part in line:

@@ -1,6 +1,6 @@
-"""What all screens share: one page of lines above a footer of keys, drawn anew at each tick.
+"""Base classes of all screens: one page of lines above a footer of keys, redrawn at each tick.
 
-Unaware of which screens there are.
+They do not know which screens exist.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 T = TypeVar("T")
 
 LAST_IN_FOOTER = frozenset({"job.filter", "job.sort", "failure.filter", "moment.filter", "build.filter", "build.sort"})
-"""What the footer of a screen with many keys leaves to the help first."""
+"""Actions that the footer of a screen with many keys leaves out first."""
 
 
 class PageScreen(Screen[None]):
@@ -36,10 +36,10 @@ class PageScreen(Screen[None]):
 
     SCOPE: ClassVar[actions.Scope] = "app"
     ALWAYS: ClassVar[tuple[str, ...]] = ("stop", "detach", "help")
-    """What the footer names, in this order at its end, however many other keys there are."""
+    """Actions that the footer always shows, at its end, in this order."""
     AUTO_FOCUS = ""
     ALLOW_SELECT = False
-    """Text is selected by the terminal, with Shift."""
+    """The terminal selects text, with Shift."""
 
     @property
     def viewer(self) -> Viewer:
@@ -53,16 +53,16 @@ class PageScreen(Screen[None]):
 
     @property
     def glyphs(self) -> Glyphs:
-        """What to draw with."""
+        """The characters to draw with."""
         return self.viewer.glyphs
 
     def compose(self) -> ComposeResult:
-        """The page."""
+        """Create the page."""
         yield Page(id="page", ascii_only=self.viewer.glyphs.ascii)
 
     @abstractmethod
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """The lines above the footer."""
+        """Return the lines above the footer."""
 
     def redraw(self) -> None:
         """Draw the current moment."""
@@ -83,11 +83,11 @@ class PageScreen(Screen[None]):
         self.call_after_refresh(self.redraw)
 
     def on_screen_resume(self) -> None:
-        """Draw what happened while another screen was in front."""
+        """Draw again after another screen was in front."""
         self.redraw()
 
     def footer(self, width: int) -> Line:
-        """The keys that do something here, as many as fit; how to stop, leave and get help always does."""
+        """Return the keys that do something here, as many as fit; stop, leave and help are always included."""
         scopes = actions.of_scope(self.SCOPE) if self.SCOPE != "app" else []
         shown = [a for a in [*scopes, *actions.of_scope("app")] if a.footer and self.relevant(a)]
         shown = sorted((a for a in shown if a.id != self.SCOPE), key=lambda a: a.id in LAST_IN_FOOTER)
@@ -110,17 +110,17 @@ class PageScreen(Screen[None]):
         return aimed((Part("/".join(names), "accent"), Part(f" {self.label(action)}", "text_dim")), f"key:{action.id}")
 
     def undo(self) -> bool:
-        """Take back the innermost thing that was done here; False if there was none."""
+        """Undo the most recent of the filter, cursor and the like; return False if there was nothing to undo."""
         return False
 
     def pick(self, target: str, *, again: bool) -> None:
-        """What a click on a row does; `again` if it is one of two in quick succession."""
+        """Handle a click on a row; `again` if it is a double click."""
 
     def action_move(self, by: int) -> None:
-        """So many rows further; nothing where there are no rows."""
+        """Move down by `by` rows; does nothing on a screen without rows."""
 
     async def on_click(self, event: Click) -> None:
-        """Do what is pointed at: a key of the footer, a row."""
+        """Handle a click on a key of the footer, or on a row."""
         page = self.query_one("#page", Page)
         kind, _, name = page.target_at(event.screen_x, event.screen_y).partition(":")
         if kind == "key":
@@ -130,67 +130,67 @@ class PageScreen(Screen[None]):
             self.pick(name, again=event.chain > 1)
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        """The wheel goes on in what is listed."""
+        """Move down with the wheel."""
         event.stop()
         self.action_move(WHEEL_ROWS)
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        """The wheel goes back."""
+        """Move up with the wheel."""
         event.stop()
         self.action_move(-WHEEL_ROWS)
 
     def on_key(self, event: Key) -> None:
-        """Where a key can do nothing now, say why; not of a letter that is typed."""
+        """Show why a key does nothing now; not while the user is typing words."""
         reason = (self._why_idle(event.key) or self.viewer.why_not(event.key, self.SCOPE)) if not self.focused else ""
         if reason:
             self.viewer.inform(reason)
 
     def idle(self, _action: actions.KeyAction) -> str:
-        """Why an action of this screen can do nothing now, for what the screen shows; empty if it can."""
+        """Return why an action does nothing now, given the screen's contents; empty if it works."""
         return ""
 
     def _why_idle(self, key: str) -> str:
-        """The same for a key, with its name."""
+        """Return the same for a key, with its name."""
         own = (a for a in actions.of_scope(self.SCOPE) if key in self.viewer.keymap.get(a.id, a.keys).split(","))
         whys = ((a, self.idle(a)) for a in own)
         return next((f"{actions.key_and_name(a, self.viewer.keymap)}: {why}" for a, why in whys if why), "")
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """Refuse keys that can do nothing here and now."""
+        """Refuse keys whose action is not possible now."""
         own = next((a for a in actions.of_scope(self.SCOPE) if a.method == action), None)
         return own is None or (self.viewer.offers(own) and not self.idle(own))
 
     def relevant(self, action: actions.KeyAction) -> bool:
-        """True if the action is worth a place in this screen's footer."""
+        """Return whether the action deserves a place in this screen's footer."""
         return self.viewer.relevant(action) and not self.idle(action)
 
     def label(self, action: actions.KeyAction) -> str:
-        """What this screen's footer calls the action."""
+        """Return this screen's name for the action in the footer."""
         return self.viewer.label(action)
 
 
 class FilteredScreen(PageScreen):
-    """A screen with a list, of which a person may see only the entries with some words."""
+    """A screen with a list that can be filtered by words."""
 
     def __init__(self) -> None:
         super().__init__()
         self.words = ""
         self.share = (0, 0)
-        """How many entries have the words, and how many there are."""
+        """How many entries match, and how many there are."""
 
     def compose(self) -> ComposeResult:
-        """The page, and the line for the words."""
+        """Create the page, and the input line for the words."""
         yield from super().compose()
         yield EntryLine("only what has these words; Enter keeps them, Esc shows all")
 
     def sift(self, entries: Sequence[T], texts: Callable[[T], tuple[str, ...]]) -> list[T]:
-        """The entries that have the words in one of their texts."""
+        """Return the entries that have the words in their texts."""
         kept = [entry for entry in entries if matches(self.words, *map(plain_name, texts(entry)))]
         self.share = (len(kept), len(entries))
         return kept
 
     def footer(self, width: int) -> Line:
-        """While not all is shown, that comes first."""
+        """Return the footer; while a filter is active, that comes first."""
         if not self.words:
             return super().footer(width)
         found = f"/{elide_end(clean(self.words), width // 4, self.glyphs.ellipsis)}: {self.share[0]} of {self.share[1]}"
@@ -198,16 +198,16 @@ class FilteredScreen(PageScreen):
         return fit((*parts, *super().footer(max(0, width - width_of(parts)))), width)
 
     def idle(self, action: actions.KeyAction) -> str:
-        """There is nothing to look for in a list without entries."""
+        """Return why an action does nothing now: an empty list cannot be filtered."""
         empty = action.method == "filter" and not any(self.share) and not self.words
         return "there is nothing to filter here" if empty else ""
 
     def action_filter(self) -> None:
-        """Take words."""
+        """Open the input line."""
         self.query_one(EntryLine).open()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show at once what has the words typed so far."""
+        """Apply the words typed so far."""
         event.stop()
         self.words = event.value.strip()
         self.redraw()
@@ -228,7 +228,7 @@ class FilteredScreen(PageScreen):
 
 
 def redraw_seen(stack: Sequence[Screen[Any]]) -> None:
-    """Draw anew what can be seen of a stack of screens: the uppermost page, and the boxes over it."""
+    """Redraw the visible screens of a stack: the topmost page, and the boxes over it."""
     for screen in reversed(stack):
         if isinstance(screen, PageScreen | Box):
             screen.redraw()

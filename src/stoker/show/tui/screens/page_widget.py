@@ -1,6 +1,6 @@
 """A widget that shows lines of inked text, and repaints only the rows that changed.
 
-Unaware of what the lines say. It takes lines, never strings, so nothing in them is ever parsed as markup.
+Does not know what the lines mean. It takes lines, never strings, so nothing in them is ever parsed as markup.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stoker.show.tui.terminal.theming import Palette
 
 
 class Page(Widget, can_focus=False):
-    """Lines of text, cut or filled to the widget's size."""
+    """Lines of text, cut or padded to the widget's size."""
 
     DEFAULT_CSS = """
     Page { width: 1fr; height: 1fr; }
@@ -33,11 +33,11 @@ class Page(Widget, can_focus=False):
 
     @property
     def lines(self) -> Sequence[Line]:
-        """What is shown."""
+        """The lines shown."""
         return self._lines
 
     def show(self, lines: Sequence[Line], palette: Palette) -> None:
-        """Show `lines` from now on; rows that are the same as before are left alone."""
+        """Show `lines` from now on; unchanged rows are not repainted."""
         old, self._lines = self._lines, lines
         if palette is not self._palette:
             self._palette = palette
@@ -49,7 +49,7 @@ class Page(Widget, can_focus=False):
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def target_at(self, x: int, y: int) -> str:
-        """What a click there means; empty for nothing."""
+        """Return what a click there means; empty for nothing."""
         for part in _at(self._lines, y) if min(x, y) >= 0 else ():
             x -= cell_len(part.text)
             if x < 0:
@@ -57,7 +57,7 @@ class Page(Widget, can_focus=False):
         return ""
 
     def render_line(self, y: int) -> Strip:
-        """One row as Textual wants it."""
+        """Return one row as a Textual strip."""
         if self._palette is None:
             return Strip.blank(self.size.width, self.rich_style)
         style = self._palette.style

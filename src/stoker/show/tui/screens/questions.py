@@ -1,6 +1,6 @@
-"""Boxes that ask: before a stop, before a kill, before a build is resumed, and for a level.
+"""Boxes with questions: before a stop, a kill or a resume, and for a level.
 
-Unaware of builds: they show lines and answer with a value.
+They do not act on a build: they show lines and return an answer.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MAX_DIGITS = 4
 
 
 class Question(Box[Answer]):
-    """Asks before something that cannot be undone; any key that is no answer closes it or does nothing.
+    """Asks before an action that cannot be undone; any key that is not an answer closes it or does nothing.
 
-    It hears an answer only after a moment without keys: a pasted text, at once or as a slow link delivers it letter by
+    It accepts an answer only after a moment without keys: pasted text, even if a slow link delivers it letter by
     letter, must not stop a build.
     """
 
@@ -41,7 +41,7 @@ class Question(Box[Answer]):
         self._too_quick = False
 
     def on_key(self, event: Key) -> None:
-        """Note how long it was silent before this key, by when keys arrived; an answer is carried out after this."""
+        """Record the time since the previous key, by their arrival times; this runs before the key's action."""
         self._silence, self._last_key = event.time - self._last_key, event.time
 
     def action_answer(self, answer: Answer) -> None:
@@ -53,17 +53,17 @@ class Question(Box[Answer]):
             self.redraw()
 
     def hint(self, shown: int) -> str:  # noqa: ARG002  (for boxes that scroll)
-        """Why an answer was not taken."""
+        """Return why an answer was ignored."""
         return "too quick after the last key: press it once more" if self._too_quick else ""
 
 
 class StopBox(Question):
-    """Asks before it stops a build."""
+    """Asks before a build is stopped."""
 
     ends_with_build = True
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Not "s": the key that asks must not answer, or a burst of letters meant for a search would stop the build.
+        # Not "s": the key that opens this box must not be an answer, or typed letters might stop the build.
         Binding("y", "answer('gracefully')", "Stop", show=False),
         Binding("k", "answer('now')", "Kill", show=False),
     ]
@@ -73,7 +73,7 @@ class StopBox(Question):
 
 
 class KillBox(Question):
-    """Asks before it kills one job."""
+    """Asks before a job is killed."""
 
     ends_with_build = True
 
@@ -86,7 +86,7 @@ class KillBox(Question):
 class ResumeBox(Question):
     """Asks before a build is resumed."""
 
-    # Neither of the keys that ask.
+    # Not one of the keys that open this box.
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "answer('gracefully')", "Resume", show=False)]
 
     def __init__(self, what: str, state: BuildState) -> None:
@@ -94,7 +94,7 @@ class ResumeBox(Question):
 
 
 def stop_question(name: str, width: int) -> list[Line]:
-    """What is asked before a stop."""
+    """Return the question before a stop."""
     rows = (
         ("y", "stop it: SIGTERM to every process, SIGKILL to what stays"),
         ("k", "kill it now: SIGKILL to every process"),
@@ -104,7 +104,7 @@ def stop_question(name: str, width: int) -> list[Line]:
 
 
 def kill_question(job: Job, width: int) -> list[Line]:
-    """What is asked before a job is killed: which one, and what follows from it."""
+    """Return the question before a job is killed: which job, and what happens next."""
     held = f"pid {job.pid}, {format_bytes(job.rss)}" if job.rss else f"pid {job.pid}"
     text = (
         "The build system sees a failed job and ends its step when the other running jobs have ended. "
@@ -116,7 +116,7 @@ def kill_question(job: Job, width: int) -> list[Line]:
 
 
 def resume_question(what: str, state: BuildState, width: int) -> list[Line]:
-    """What is asked before a build is resumed: what will be done, where, and what becomes of it."""
+    """Return the question before a build is resumed: what is run, where, and what happens next."""
     step = f", step {clean(state.step.name, 40)}" if state.step is not None and state.step.count > 1 else ""
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(what, 600), width, 5)]
     lines += [(Part(elide_middle(f"in {clean(state.cwd, 300)}{step}", width), "text_dim"),), ()]
@@ -156,16 +156,16 @@ class LevelBox(Box[int]):
         ]
 
     def action_digit(self, digit: str) -> None:
-        """One more digit."""
+        """Append a digit."""
         if len(self._digits) < MAX_DIGITS and (self._digits or digit != "0"):
             self._digits += digit
         self.redraw()
 
     def action_erase(self) -> None:
-        """One digit less."""
+        """Remove the last digit."""
         self._digits = self._digits[:-1]
         self.redraw()
 
     def action_set(self) -> None:
-        """Close with the number; without one, close."""
+        """Close with the number, or without an answer if there is none."""
         self.dismiss(int(self._digits) if self._digits else None)

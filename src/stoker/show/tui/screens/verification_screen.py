@@ -1,6 +1,6 @@
-"""What the build's binaries are good for: a list to walk through, and all about the picked row below.
+"""The screen of the verification: a list of GPUs, problems, architectures and files, and details of the picked row.
 
-Unaware of how they were judged.
+Does not know how they were judged.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from stoker.show.tui.screens.list_screen import ListScreen
 
 
 class VerificationScreen(ListScreen):
-    """Requested, found and judged, GPU by GPU."""
+    """What was requested, found and judged, for each GPU."""
 
     SCOPE = "verification"
     BINDINGS = bindings("verification")
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
-        """The report, or why there is none."""
+        """Return the report, or why there is none."""
         state, g = self.moment.state, self.glyphs
         head = header.title(self.moment, width, g)
         report = state.verification

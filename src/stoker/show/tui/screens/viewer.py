@@ -1,4 +1,4 @@
-"""What screens ask of the app that shows them, so that they need not know the app."""
+"""The interface that screens use to call their app, so that they do not depend on it."""
 
 from __future__ import annotations
 
@@ -31,53 +31,53 @@ class Viewer(Protocol):
         """What to draw now."""
 
     def offers(self, action: KeyAction) -> bool:
-        """Say whether the action can do something here and now."""
+        """Return whether the action is possible now."""
 
     @property
     def scopes(self) -> Mapping[Scope, str]:
-        """The screens that the help names, with their titles."""
+        """The screens that the help lists, with their titles."""
 
     def in_help(self, action: KeyAction) -> bool:
-        """Say whether the help names the action."""
+        """Return whether the help lists the action."""
 
     def why_not(self, key: str, scope: Scope) -> str:
-        """Say why a key does nothing on a screen; nothing if no action has it."""
+        """Return why a key does nothing on a screen; empty if no action has that key."""
 
     def obstacle(self, action: KeyAction) -> str:
-        """Say why the action can do nothing now."""
+        """Return why the action is not possible now."""
 
     def relevant(self, action: KeyAction) -> bool:
-        """Say whether the action is worth a place in the footer."""
+        """Return whether the action deserves a place in the footer."""
 
     def label(self, action: KeyAction) -> str:
-        """Name the action for the footer."""
+        """Return the footer's name of the action."""
 
     def governs_job(self, action: KeyAction) -> bool:
-        """Say whether an action on one job can do something."""
+        """Return whether an action on one job is possible."""
 
     def why_not_job(self) -> str:
-        """Say why nothing can be done to a job."""
+        """Return why no action on a job is possible."""
 
     def job_label(self, action: KeyAction, job: Job) -> str:
-        """Say in a word what an action would do to this job."""
+        """Return what an action would do to this job, in a word."""
 
     @property
     def wanted_alone(self) -> Job | None:
         """The job that a person wants to run alone."""
 
     def act_on(self, job: Job, action: str) -> None:
-        """Carry out an action on a job, or ask first."""
+        """Perform an action on a job, or ask first."""
 
     def closing(self) -> str:
-        """Say what whoever opened the screens adds to the end; empty for nothing."""
+        """Return the caller's addition to the end screen; empty for nothing."""
 
     def show_output(self, offset: int) -> None:
-        """Open the output at a byte offset."""
+        """Show the output at a byte offset."""
 
     def inform(self, text: str, severity: SeverityLevel = "information") -> None:
         """Show a short message at the bottom."""
 
 
 def viewer_of(app: App[Any]) -> Viewer:
-    """The app as screens know it."""
+    """Return the app as screens see it."""
     return cast("Viewer", app)
