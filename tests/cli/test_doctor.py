@@ -159,7 +159,7 @@ def test_asking_leaves_nothing_behind(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_rows_fit_80_columns_and_only_commands_go_on() -> None:
     lines = render(FAULTS, colour=False).splitlines()
-    assert lines[0] == "Not ready for PyTorch: 1 must be fixed, 1 to know of."
+    assert lines[0] == "Not ready for PyTorch: 1 must be fixed, 1 worth a look."
     assert [line.split()[0] for line in lines[2:] if line[:1] != " "] == ["FAIL", "warn", "ok", "ok"]
     assert all(len(line) <= 80 for line in lines if "->" not in line)
     assert sum("->" in line for line in lines) == 2

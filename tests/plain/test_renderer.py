@@ -83,7 +83,7 @@ def test_a_compiler_cache_is_told_with_its_rate_and_in_the_end_with_what_it_save
     assert line == "1/100  1 %  0 running  mem 18.2/23.4 GiB  ccache 83.3 % hits"
     assert tell(renderer, replace(done(), cache=use), 754, "ended")[-3:] == [
         "stoker: ccache: 100 hits, 20 misses (83.3 % hits); holds 1.0 GiB of 25.0 GiB",
-        "stoker: saved: about 12 min of compiling, by what 90 of the hits took before",
+        "stoker: saved: about 12 min of compiling, from earlier times of 90 of the hits",
         "stoker: done in 12:34, 100 jobs, peak 5.0 GiB",
     ]
 
@@ -94,7 +94,7 @@ def test_of_a_cache_nothing_is_told_that_nobody_knows() -> None:
     use = CacheUse("sccache", 0, 0, 4, errors=1, exact=False)
     assert "sccache" not in tell(renderer, state(1, cache=use, estimate=None), 60)[0]
     assert tell(renderer, replace(done(), cache=use), 754, "ended")[-2:] == [
-        "stoker: sccache: 0 hits, 0 misses, 1 error; other builds' included",
+        "stoker: sccache: 0 hits, 0 misses, 1 error; includes other builds",
         "stoker: done in 12:34, 100 jobs, peak 5.0 GiB",
     ]
 

@@ -67,7 +67,7 @@ async def test_a_box_fits_a_narrow_terminal(keys: tuple[str, ...], last: str, si
         words = " ".join(word for line in lines[begin + 1 : end] for word in line[left + 1 : right].split())
         assert last in words
         if keys == ("s",):
-            assert "SIGTERM to every process, SIGKILL to what stays" in words
+            assert "SIGTERM to every process, SIGKILL to those that remain" in words
 
 
 @pytest.mark.parametrize(("key", "force"), [("y", False), ("k", True)])

@@ -52,7 +52,7 @@ async def test_a_failure_whose_second_error_is_cut_says_so_and_shows_it() -> Non
             await pilot.press("pagedown")
         await settle(pilot)
         assert "the second one" in text_of(app)
-        assert "this is the end of it   pgup: back up" in text_of(app)
+        assert "no more below   pgup: back up" in text_of(app)
 
 
 async def test_a_timeline_without_room_says_how_much_it_needs() -> None:

@@ -36,8 +36,8 @@ def saved_text(use: CacheUse) -> str:
     """Return `about 12 min of compiling`, and for how many of the hits that is known; empty if nothing is known."""
     if use.saved_seconds is None or use.saved_seconds < 1:
         return ""
-    known = "they" if use.saved_jobs >= use.hits else f"{use.saved_jobs} of the hits"
-    return f"about {format_rough(use.saved_seconds)} of compiling, by what {known} took before"
+    hits = "all hits" if use.saved_jobs >= use.hits else f"{use.saved_jobs} of the hits"
+    return f"about {format_rough(use.saved_seconds)} of compiling, from earlier times of {hits}"
 
 
 def trouble_text(state: BuildState) -> str:
@@ -54,7 +54,7 @@ def use_text(use: CacheUse) -> str:
     """Return hits, misses and size on one line, without the cache's name."""
     rate, size = rate_text(use), size_text(use)
     parts = [f"{counts_text(use)} ({rate} hits)" if rate else counts_text(use), f"holds {size}" if size else ""]
-    shared = "" if use.exact else "other builds' included"
+    shared = "" if use.exact else "includes other builds"
     return "; ".join(part for part in (*parts, shared) if part)
 
 

@@ -33,7 +33,7 @@ def render(examination: Examination, *, colour: bool) -> str:
 
 def _headline(examination: Examination) -> str:
     fails, warns = examination.count("fail"), examination.count("warn")
-    parts = [f"{count} {word}" for count, word in ((fails, "must be fixed"), (warns, "to know of")) if count]
+    parts = [f"{count} {word}" for count, word in ((fails, "must be fixed"), (warns, "worth a look")) if count]
     ready = "Ready" if examination.ok else "Not ready"
     return f"{ready} for {examination.what}{': ' if parts else ''}{', '.join(parts)}."
 

@@ -45,7 +45,7 @@ def outlook_text(state: BuildState) -> str:
 
 def fate_text(state: BuildState) -> str:
     """Return what happens to the jobs that were killed in this attempt."""
-    return "will run again" if not state.over else "not made"
+    return "will run again" if not state.over else "not built"
 
 
 def how_text(by: KilledBy, who: str = "") -> str:

@@ -22,7 +22,7 @@ def render_packaged(packaged: Packaged, width: int = WIDTH, *, colour: bool = Fa
         ("Wheel", [packaged.output]),
         ("Tag", _tag(packaged)),
         ("Size", [_size(packaged)]),
-        ("Requires", [*_requires(packaged)] or ["no package more than before"]),
+        ("Requires", [*_requires(packaged)] or ["no additional package"]),
         ("Vendored", [*_vendored(packaged)] or ["nothing"]),
         ("RPATH", [*_rpaths(packaged.files)]),
         ("GPUs", _gpus(packaged)),

@@ -87,7 +87,7 @@ def verdict_line(report: Report) -> str:
         return f"Nothing to judge for NVIDIA GPUs: {clean(report.about) or 'there is no code for them'}{loads}."
     if any(p.severity == "warning" for p in report.problems):
         return "There was no GPU to judge for; see the warnings below."
-    return f"Nothing wrong was found; there was no GPU to judge for{', ' * bool(condition)}{condition}."
+    return f"No problem was found; there was no GPU to judge for{', ' * bool(condition)}{condition}."
 
 
 def _inked(line: str) -> str:
@@ -101,7 +101,7 @@ def _devices(report: Report, width: int) -> list[str]:
     ]
     table = _table(("GPU", "Verdict", "Why"), rows, width)
     if any(re.search(r"\d modules", d.why) for d in report.devices):
-        text = "(A module is the device code of one source file, about; it is loaded when it is first used.)"
+        text = "(A module is roughly the device code of one source file; it is loaded when it is first used.)"
         table += textwrap.wrap(text, width)
     return table
 
@@ -159,7 +159,9 @@ def _torch(report: Report) -> list[str]:
 
 
 def _runs(report: Report, width: int) -> list[str]:
-    rows = [(f"{r.device} ({r.capability})", r.error or "right", f"{r.seconds:.1f} s by {r.how}") for r in report.runs]
+    rows = [
+        (f"{r.device} ({r.capability})", r.error or "correct", f"{r.seconds:.1f} s by {r.how}") for r in report.runs
+    ]
     return _table(("Matrix product on", "Result", ""), rows, width)
 
 

@@ -169,7 +169,7 @@ def _failed_text(m: Moment, width: int, g: Glyphs) -> str:
 def _paused_text(m: Moment) -> str:
     """Return what a pause does, and which key ends it."""
     running = progress_of(m.state).running
-    rest = f"{count(running, 'running job')} {'goes' if running == 1 else 'go'} on to the end" if running else ""
+    rest = f"{count(running, 'running job')} will finish" if running else ""
     unpause = f"{m.key('pause-softly')} unpauses" if _may_unpause(m) else ""
     return "; ".join(filter(None, ("paused: nothing new starts", rest, unpause)))
 
@@ -177,9 +177,9 @@ def _paused_text(m: Moment) -> str:
 def _frozen_text(m: Moment) -> str:
     """Return what is frozen, and which key ends that."""
     stopped = sum(job.state != "on_deck" for job in m.state.jobs.values())
-    keeps = f"{count(stopped, 'job')} keep{'s' * (stopped == 1)} {format_bytes(m.state.memory.build)}"
-    held = f"{keeps} and stand{'s' * (stopped == 1)} still" if stopped else "nothing runs and nothing starts"
-    unpause = f"{m.key('pause-now')} lets {'them' if stopped > 1 else 'it'} go on" if _may_unpause(m) else ""
+    keep = f"{'keeps' if stopped == 1 else 'keep'} {format_bytes(m.state.memory.build)}"
+    held = f"{count(stopped, 'job')} {keep}" if stopped else "nothing runs and nothing starts"
+    unpause = f"{m.key('pause-now')} unpauses" if _may_unpause(m) else ""
     return "; ".join(filter(None, (f"frozen: {held}", unpause)))
 
 

@@ -109,7 +109,7 @@ def progress(m: Moment, width: int, g: Glyphs) -> Line:
     if p.failed:
         tail += [GAP, Part(f"{g.fail} {p.failed} failed", "error bold")]
     if p.killed:
-        words = "to run again" if not state.over else "not made"
+        words = "to run again" if not state.over else "not built"
         tail += [GAP, Part(f"{g.killed} {p.killed} {words}", "killed bold")]
     eta = eta_text(m, p)
     if eta and width_of(tail) + cell_len(eta) + LEAST_BAR > width:

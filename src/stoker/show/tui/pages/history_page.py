@@ -108,7 +108,7 @@ def _nothing(view: HistoryView, width: int, g: Glyphs) -> list[Line]:
     if view.unread:
         return []
     if view.words:
-        return [(Part("none with these words", "text_dim"),)]
+        return [(Part("No build has these words.", "text_dim"),)]
     texts = ["No build of this folder yet. Start one with:  stoker run -- ninja -C build"]
     if not view.folder:
         texts = ["No builds yet. Start one with:  stoker run -- ninja -C build"]
@@ -218,7 +218,7 @@ def _beside(line: TrendLine, like: Sequence[TrendLine]) -> str:
         return took
     before = min(BEFORE, sum(one.started < line.started for one in like))
     usual = format_duration(line.seconds / line.share)
-    return f"{took}, beside {usual} (median of the {before} like it before)"
+    return f"{took}, usually {usual} (median of {before} similar builds)"
 
 
 def _course(label: str, values: Sequence[float], text: str, at: int, columns: int, g: Glyphs) -> Line:

@@ -53,7 +53,7 @@ def page(state: BuildState, width: int, height: int, first: int, words: str, g: 
         if host.why_unused:
             rows.append(fit((Part("    "), Part(clean(host.why_unused), "warn")), width))
     if not rows:
-        rows = [(Part("None has these words." if words else "No host is known yet.", "text_dim"),)]
+        rows = [(Part("No host has these words." if words else "No host is known yet.", "text_dim"),)]
     return [*lines, *rows][:height]
 
 

@@ -234,7 +234,7 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
     if named and more:
         lines[-1] = (*lines[-1], Part(f"  +{more} more", "text_dim"))
     if not named:
-        lines.append((Part("the jobs of that moment are not kept any more: stoker events has all", "text_dim"),))
+        lines.append((Part("the jobs of that moment are no longer kept; stoker events lists them", "text_dim"),))
     entries = [e for e in decision_lines.entries(state) if matches(view.words, *decision_lines.texts(e))]
     near = [e for e in entries if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
     nearest: DecisionEntry | Notice | None = min(near, key=lambda e: abs(e.time - at), default=None)

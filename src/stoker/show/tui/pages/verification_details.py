@@ -35,7 +35,7 @@ _FILE_WORDS = {
     "ptx-jit": "compiled by the driver at the first start, which is slow once",
     "partly": "runs in part: some of its kernels have no code for it",
     "no": "will not run",
-    "other": "holds code for other GPUs alone",
+    "other": "holds code for other GPUs only",
     "": "holds no device code",
 }
 
@@ -105,8 +105,8 @@ def _device(picked: DeviceRow, report: Report, width: int) -> list[Line]:
 
 def _arch(picked: ArchRow, report: Report, width: int) -> list[Line]:
     asked = {
-        "present": "asked for, and there",
-        "missing": "asked for, and in no file",
+        "present": "asked for and present",
+        "missing": "asked for, but in no file",
         "extra": "not asked for",
         None: "not asked for" if report.requested else "nothing was asked for: TORCH_CUDA_ARCH_LIST was not set",
     }[picked.state]

@@ -29,7 +29,7 @@ WHEEL_ROWS = 3
 MOUSE = (
     ("click", "Pick a row; a second click opens it. On a key of the last line: press it"),
     ("wheel", "Scroll, or go through a list"),
-    ("Shift", "Held: select text as ever. Without a mouse: 'mouse: off' in the settings"),
+    ("Shift", "Hold it to select text. To do without the mouse: 'mouse: off' in the settings"),
 )
 """What the mouse does, if the terminal and the settings allow it."""
 

@@ -40,7 +40,7 @@ class DecisionsScreen(FilteredScreen):
     def _nothing(self) -> str:
         """Shown if there are no entries."""
         if self.words:
-            return "None has these words."
+            return "No entry has these words."
         return "Nothing was decided or noticed" + ("." if self.moment.state.over else " yet.")
 
     def action_move(self, by: int) -> None:

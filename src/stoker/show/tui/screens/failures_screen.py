@@ -62,7 +62,7 @@ class FailuresScreen(ListScreen):
         head = header.title(self.moment, width, self.glyphs)
         items = self._items()
         if not items and self.words:
-            return [head, self._found(width), (Part("None has these words.", "text_dim"),)]
+            return [head, self._found(width), (Part("No entry has these words.", "text_dim"),)]
         if not items:
             return [head, BLANK, *self._nothing(width)]
         self.keep_chosen(len(items))
@@ -96,7 +96,7 @@ class FailuresScreen(ListScreen):
     def _more(self, *, below: bool) -> Line:
         """Return which keys show the rest."""
         down, up = self.moment.key("failure.more"), self.moment.key("failure.less")
-        words = f"{down}: more of this" if below else "this is the end of it"
+        words = f"{down}: more of this" if below else "no more below"
         return (Part(f"{words}   {up}: back up" if self._down else words, "text_dim"),)
 
     def _about(self, picked: Item, width: int, rows: int) -> list[Line]:
@@ -199,7 +199,7 @@ class FailuresScreen(ListScreen):
             return section(f"{title} {len(state.killed)}", width, self.glyphs)
         diagnosis = self.moment.state.diagnosis
         partly = diagnosis is not None and not diagnosis.complete
-        tail = (Part(" only a part of the output was looked at", "warn"),) if partly else ()
+        tail = (Part(" only part of the output was searched", "warn"),) if partly else ()
         return section("cause", width, self.glyphs, tail)
 
     def _keys(self) -> tuple[str, str]:

@@ -96,7 +96,7 @@ class ResumeBox(Question):
 def stop_question(name: str, width: int) -> list[Line]:
     """Return the question before a stop."""
     rows = (
-        ("y", "stop it: SIGTERM to every process, SIGKILL to what stays"),
+        ("y", "stop it: SIGTERM to every process, SIGKILL to those that remain"),
         ("k", "kill it now: SIGKILL to every process"),
         ("esc", "keep building"),
     )
