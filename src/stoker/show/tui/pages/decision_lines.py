@@ -6,7 +6,7 @@ Knows neither Textual nor colours (inks name theme tokens), and not where the mo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rich.cells import cell_len
@@ -15,6 +15,7 @@ from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.text import clean
 from stoker.show.governing_text import in_plain_words, is_person, is_usual, who_text
 from stoker.show.tui.pages.clauses import LEAST_NAME, clauses, shortened, shorter
+from stoker.show.tui.pages.decision_kinds import KINDS, DecisionKind, with_freezes_gathered
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, elide_path, fit, text_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.pages.names import plain_name
@@ -46,8 +47,23 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 def entries(state: BuildState) -> list[DecisionEntry | Notice]:
     """Return decisions and notices worth showing, by time; similar consecutive ones are merged into one."""
+    return _alike_merged(_news(state))
+
+
+def page_entries(state: BuildState, left_at: float | None, now: float) -> list[DecisionEntry | Notice]:
+    """Return the same, with one entry for all freezes of a job by stoker, before and after the user left."""
+    news, frozen = _news(state), {job.output for job in state.jobs.values() if job.state == "frozen"}
+    before = [entry for entry in news if left_at is None or entry.time <= left_at]
+    parts = (before, news[len(before) :])
+    return [entry for part in parts for entry in _alike_merged(with_freezes_gathered(part, frozen, now))]
+
+
+def _news(state: BuildState) -> list[DecisionEntry | Notice]:
     both: list[DecisionEntry | Notice] = [*state.decisions, *state.notices]
-    news = [e for e in sorted(both, key=lambda e: e.time) if isinstance(e, Notice) or not is_usual(e)]
+    return [e for e in sorted(both, key=lambda e: e.time) if isinstance(e, Notice) or not is_usual(e)]
+
+
+def _alike_merged(news: Sequence[DecisionEntry | Notice]) -> list[DecisionEntry | Notice]:
     groups: list[list[DecisionEntry | Notice]] = []
     for entry in news:
         verb = _verb(entry)
@@ -89,6 +105,17 @@ def page_lines(found: Sequence[DecisionEntry | Notice], left_at: float | None, w
     if left_at is not None and found:
         lines.append(left_rule(width, g))
     return [*lines, *(line for entry in found[len(before) :] for line in entry_lines(entry, width, g))]
+
+
+def kinds_line(
+    counts: Mapping[DecisionKind, int], every: int, chosen: DecisionKind | None, width: int, g: Glyphs
+) -> Line:
+    """Return how many entries there are of each kind; the chosen one is marked, and a click chooses one."""
+    parts: list[Part] = []
+    for name, number, target in (("all", every, ""), *((kind, counts[kind], kind) for kind in KINDS if kind in counts)):
+        mark, ink = (g.pointer, "accent bold") if target == (chosen or "") else (" ", "text_dim")
+        parts.append(Part(f"{mark}{name} {number} ", ink, f"kind:{target}"))
+    return fit(parts, width)
 
 
 def left_rule(width: int, g: Glyphs) -> Line:

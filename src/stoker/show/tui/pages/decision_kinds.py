@@ -1,0 +1,99 @@
+"""Kinds of decisions and notices, and all freezes of one job as one entry. Pure.
+
+Does not know how an entry is drawn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from stoker.model.state import DecisionEntry, Notice
+from stoker.model.units import format_duration
+from stoker.show.governing_text import is_person
+from stoker.show.tui.pages.moment import time_of_day
+
+DecisionKind = Literal["freezes", "holds", "level", "alone", "stops", "other", "people", "notices"]
+
+KINDS: tuple[DecisionKind, ...] = ("freezes", "holds", "level", "alone", "stops", "other", "people", "notices")
+"""In the order in which a key goes through them."""
+
+_VERBS: Mapping[str, DecisionKind] = {
+    "freeze": "freezes", "thaw": "freezes", "hold": "holds", "admit": "holds", "start": "holds", "level": "level",
+    "pause": "level", "unpause": "level", "kill": "stops", "shed": "stops", "stop": "stops", "drop": "stops",
+}  # fmt: skip
+"""First words of decisions."""
+
+
+def kinds_of(entry: DecisionEntry | Notice) -> tuple[DecisionKind, ...]:
+    """Return the kinds of an entry: what was decided, and whether a person decided it."""
+    if isinstance(entry, Notice):
+        return ("notices",)
+    own = _VERBS.get(entry.what.split(" ", 1)[0])
+    alone = entry.what.endswith(" alone") or "runs alone" in entry.why or entry.what.startswith("no longer alone")
+    kinds: list[DecisionKind] = [own] if own is not None else []
+    kinds += ["alone"] if alone else []
+    kinds = kinds or ["other"]
+    return (*kinds, "people") if is_person(entry) else tuple(kinds)
+
+
+def counts(entries: Iterable[DecisionEntry | Notice]) -> dict[DecisionKind, int]:
+    """Return how many entries there are of each kind, without the kinds of which there are none."""
+    number = Counter(kind for entry in entries for kind in kinds_of(entry))
+    return {kind: number[kind] for kind in KINDS if number[kind]}
+
+
+@dataclass(slots=True)
+class _Freezes:
+    """What stoker decided about the freezes of one job. `open`: the last one has no thaw yet."""
+
+    decisions: list[DecisionEntry] = field(default_factory=list)
+    seconds: float = 0.0
+    open: bool = False
+
+    def freeze(self, decision: DecisionEntry) -> None:
+        self.decisions.append(decision)
+        self.open = True
+
+    def thaw(self, time: float) -> None:
+        self.seconds += max(0.0, time - self.decisions[-1].time)
+        self.open = False
+
+    def entry(self) -> DecisionEntry:
+        last, number = self.decisions[-1], len(self.decisions)
+        took = format_duration(self.seconds) if self.seconds >= 1 else "less than 1 s"
+        if number == 1:
+            return last if self.open else replace(last, why=f"for {took}; {last.why}")
+        since = time_of_day(self.decisions[0].time)
+        return replace(last, what=f"{last.what} {number} times", why=f"{took} in all since {since}; last: {last.why}")
+
+
+def with_freezes_gathered(
+    entries: Sequence[DecisionEntry | Notice], frozen: Container[str], now: float
+) -> list[DecisionEntry | Notice]:
+    """Return the entries by time, with one for all freezes of a job by stoker, at the time of the last.
+
+    `frozen` are the outputs of the jobs that are frozen now, at Unix time `now`. What a person decided stays.
+    """
+    found: dict[str, _Freezes] = {}
+    kept = [entry for entry in entries if isinstance(entry, Notice) or not _is_taken(entry, found)]
+    for name, freezes in found.items():
+        if freezes.open and name in frozen:
+            freezes.seconds += max(0.0, now - freezes.decisions[-1].time)
+    gathered = [freezes.entry() for freezes in found.values()]
+    return sorted([*kept, *gathered], key=lambda entry: entry.time)
+
+
+def _is_taken(decision: DecisionEntry, found: dict[str, _Freezes]) -> bool:
+    """Add a freeze or thaw to what was `found` of its job; return whether it needs no entry of its own."""
+    verb, _, name = decision.what.partition(" ")
+    freezes, own = found.get(name), not is_person(decision)
+    if verb == "freeze" and own:
+        found.setdefault(name, _Freezes()).freeze(decision)
+        return True
+    if verb != "thaw" or freezes is None or not freezes.open:
+        return False
+    freezes.thaw(decision.time)
+    return own

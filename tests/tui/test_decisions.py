@@ -1,0 +1,124 @@
+"""The page of decisions: one entry for a job's freezes, kinds, and the keys that choose one."""
+
+from __future__ import annotations
+
+from stoker.model import events as ev
+from stoker.model.state import BuildState, DecisionEntry, Notice
+from stoker.show.tui.pages.decision_kinds import counts, kinds_of, with_freezes_gathered
+from stoker.show.tui.pages.moment import time_of_day
+
+from . import builds
+from .apps import settle, shown
+from .builds import START, FakeSource
+from .pictures import text_of
+
+
+def by(who: str, at: float, what: str, why: str = "memory is short") -> DecisionEntry:
+    return DecisionEntry(START + at, who, what, why)
+
+
+def gathered(*entries: DecisionEntry, frozen: tuple[str, ...] = (), now: float = 0.0) -> list[tuple[str, str]]:
+    found = with_freezes_gathered(entries, frozen, START + now)
+    assert all(isinstance(entry, DecisionEntry) for entry in found)
+    return [(entry.what, entry.why) for entry in found if isinstance(entry, DecisionEntry)]
+
+
+def test_all_freezes_of_a_job_are_one_entry_with_their_time_and_the_last_reason() -> None:
+    since = time_of_day(START)
+    assert gathered(
+        by("governor", 0, "freeze a.o", "5 MiB too little"),
+        by("governor", 3, "hold b.o", "no room"),
+        by("governor", 10, "thaw a.o", "nothing else runs"),
+        by("governor", 20, "freeze a.o", "2 MiB too little"),
+        by("governor", 52, "thaw a.o", "memory is free"),
+    ) == [("hold b.o", "no room"), ("freeze a.o 2 times", f"0:42 in all since {since}; last: 2 MiB too little")]
+
+
+def test_a_freeze_that_has_ended_says_how_long_it_was_and_one_that_has_not_stays_as_it_is() -> None:
+    once = by("governor", 0, "freeze a.o"), by("governor", 7, "thaw a.o")
+    assert gathered(*once) == [("freeze a.o", "for 0:07; memory is short")]
+    moment = by("governor", 0, "freeze a.o"), by("governor", 0.4, "thaw a.o")
+    assert gathered(*moment) == [("freeze a.o", "for less than 1 s; memory is short")]
+    assert gathered(once[0], frozen=("a.o",), now=9) == [("freeze a.o", "memory is short")]
+
+
+def test_a_freeze_that_goes_on_counts_up_to_now() -> None:
+    entries = (by("governor", 0, "freeze a.o"), by("governor", 5, "thaw a.o"), by("governor", 10, "freeze a.o"))
+    ((_, why),) = gathered(*entries, frozen=("a.o",), now=40)
+    assert why.startswith("0:35 in all")
+    ((_, why),) = gathered(*entries, now=40)  # it was killed: nobody knows when
+    assert why.startswith("0:05 in all")
+
+
+def test_what_a_person_froze_or_thawed_keeps_its_own_entry() -> None:
+    assert gathered(
+        by("ann", 0, "freeze a.o", "by request"),
+        by("ann", 5, "thaw a.o", "by request"),
+        by("governor", 10, "freeze a.o"),
+        by("ann", 12, "thaw a.o", "by request"),
+    ) == [
+        ("freeze a.o", "by request"),
+        ("thaw a.o", "by request"),
+        ("freeze a.o", "for 0:02; memory is short"),
+        ("thaw a.o", "by request"),
+    ]
+
+
+def test_kinds_of_decisions() -> None:
+    assert kinds_of(by("governor", 0, "freeze a.o")) == ("freezes",)
+    assert kinds_of(by("governor", 0, "freeze a.o", "b.o runs alone")) == ("freezes", "alone")
+    assert kinds_of(by("ann", 0, "run a.o alone")) == ("alone", "people")
+    assert kinds_of(by("ann", 0, "level 3 → 4")) == ("level", "people")
+    assert kinds_of(by("engine", 0, "took over the running build")) == ("other",)
+    assert kinds_of(Notice(START, "info", "freeze")) == ("notices",)
+    assert counts([by("ann", 0, "pause"), by("governor", 1, "drop 3 jobs on deck")]) == {
+        "level": 1,
+        "stops": 1,
+        "people": 1,
+    }
+
+
+def busy() -> BuildState:
+    story = builds.governed(5, 30)
+    at = builds.NOW
+    for n in range(30):
+        story.add(at + 2 * n, ev.Decided("governor", "freeze obj/kernel_04.o", f"{n} MiB too little"))
+        story.add(at + 2 * n + 1, ev.Decided("governor", "thaw obj/kernel_04.o", "nothing else runs"))
+    return story.add(at + 90, ev.Decided("ann", "run obj/kernel_01.o alone", "by request")).state
+
+
+async def test_the_page_shows_one_kind_by_key_or_click_and_all_after_esc() -> None:
+    async with shown(FakeSource(busy()), "d") as (app, pilot):
+        page = text_of(app)
+        assert "freeze obj/kernel_04.o 30 times" in page
+        assert "last: 29 MiB too little" in page
+        assert "▸all 5 " in page
+        assert "thaw" not in page
+        await pilot.press("greater_than_sign")
+        await settle(pilot)
+        page = text_of(app)
+        assert "▸freezes 2" in page
+        assert "kernel_01" not in page
+        await pilot.press("greater_than_sign", "greater_than_sign", "greater_than_sign")
+        await settle(pilot)
+        assert "run obj/kernel_01.o alone" in text_of(app)
+        assert "kernel_04" not in text_of(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "▸all 5 " in text_of(app)
+        x = text_of(app).splitlines()[2].index("people")
+        await pilot.click(offset=(x, 2))
+        await settle(pilot)
+        assert "▸people 2" in text_of(app)
+        assert "kernel_04" not in text_of(app)
+
+
+async def test_home_goes_to_the_oldest_entry_and_end_to_the_newest() -> None:
+    story = builds.running(5)
+    for n in range(60):
+        story.add(3800 + n, ev.Decided("ann", f"level {n + 1} → {n + 2}", "by request"))
+    async with shown(FakeSource(story.state), "d", "home") as (app, pilot):
+        assert "level 1 → 2" in text_of(app)
+        await pilot.press("end")
+        await settle(pilot)
+        assert "level 60 → 61" in text_of(app)
