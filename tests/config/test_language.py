@@ -44,10 +44,10 @@ STILTED = {
 }  # fmt: skip
 """Phrases that a reader has to translate, and what to write instead."""
 
-NOT_YET = ("verify/", "diagnose/")
+NOT_YET = ("diagnose/",)
 """Where they are still to be replaced."""
 
-NOT_YET_PAGES = ("diagnose.md", "verification.md")
+NOT_YET_PAGES = ("diagnose.md",)
 
 MAY_RECUR = {"__init__.py", "__main__.py"}
 """File names; beside them, `cli/commands` has a module for each command, named after it."""

@@ -100,7 +100,7 @@ def test_a_library_without_code_for_a_gpu_here_is_called_out(
     verification = stoker.status()["verification"]
     assert {d["name"]: d["verdict"] for d in verification["devices"]} == {"NVIDIA A100": "native", "NVIDIA H100": "no"}
     remedies = [p["remedy"] for p in verification["problems"]]
-    assert "build it for 9.0 too, by nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES" in remedies, "no torch built this"
+    assert "build it for 9.0 too, with nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES" in remedies, "no torch built this"
 
 
 @needs_nvcc

@@ -55,12 +55,12 @@ def test_the_text_says_the_verdict_first(stoker: Stoker, library: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (("--driver", "570.86"), 1, "needs CUDA 13; the driver 570.86 of H100 ends at 12.8"),
-        (("--cuda", "12.8"), 1, "ends at 12.8"),
+        (("--driver", "570.86"), 1, "needs CUDA 13; the driver 570.86 of H100 supports CUDA up to 12.8"),
+        (("--cuda", "12.8"), 1, "supports CUDA up to 12.8"),
         (("--driver", "580.65.06"), 0, "runs, slow first start"),
         (("--cuda", "13.0"), 0, "runs, slow first start"),
-        (("--driver", "new"), 2, "'new' is no version of a driver"),
-        (("--cuda", "new"), 2, "'new' is no CUDA version"),
+        (("--driver", "new"), 2, "'new' is not a driver version"),
+        (("--cuda", "new"), 2, "'new' is not a CUDA version"),
     ],
 )
 def test_a_driver_can_be_asked_about(
@@ -75,7 +75,7 @@ def test_a_driver_can_be_asked_about(
 def test_a_driver_that_is_older_than_the_gpu_does_not_know_it(stoker: Stoker, library: Path) -> None:
     status, text = stoker(str(library), "--device", "B200", "--driver", "525.60")
     assert status == 1
-    assert "the driver 525.60 (CUDA 12.0) is older than B200 and does not know it" in " ".join(text.split())
+    assert "the driver 525.60 (CUDA 12.0) is older than B200 and does not support it" in " ".join(text.split())
 
 
 def test_a_reason_is_said_of_those_that_have_it(stoker: Stoker, library: Path) -> None:
@@ -233,7 +233,7 @@ def test_what_is_compiled_when_it_runs_is_said_not_to_be_judged(
     _, out = stoker(str(path), "--device", "8.0", "--quiet")
 
     assert "Nothing to judge" in out
-    assert "what it compiles when it runs (NVRTC) is not judged" in out
+    assert "what it compiles at run time (NVRTC) is not judged" in out
 
 
 def test_a_wheel_without_any_binary_is_pure_python(stoker: Stoker, wheel: Callable[..., Path]) -> None:

@@ -84,7 +84,7 @@ def test_a_kind_that_nobody_knows_yet_is_counted_apart() -> None:
         (struct.pack("<IHHQ", 0xBA55ED50, 9, 16, 0), "version 9"),
         (struct.pack("<IHHQ", 0xBA55ED50, 1, 0, 0), "header 0"),
         (struct.pack("<I", 0xBA55ED50), "cut off"),
-        (container(entry()) + b"x" * (3 << 20), "are no device code"),
+        (container(entry()) + b"x" * (3 << 20), "are not a device code"),
         (b"#!/bin/sh\n", "not a program"),
         (b"", "empty"),
     ],

@@ -66,7 +66,7 @@ def device(capability: str, cuda: tuple[int, int] | None = None) -> Device:
         # Most of it runs as it is, some is compiled.
         (["sm_80", "sm_80", "compute_80"], "8.0", "native"),
         (["sm_90", "compute_80", "compute_80"], "9.0", "ptx-jit"),
-        # Code for other GPUs alone beside code for this one is how PyTorch ships its Hopper kernels.
+        # Code only for other GPUs beside code for this one is how PyTorch ships its Hopper kernels.
         (["sm_80", "sm_90a"], "8.0", "native"),
         (["sm_90a"], "8.0", "no"),
         (["sm_80", "sm_80 sm_90"], "9.0", "part"),
@@ -104,7 +104,7 @@ def test_a_member_of_a_wheel_and_a_gpu_without_a_name_are_told_briefly() -> None
     ("needed", "remedy"),
     [
         (("libtorch_cuda.so",), "build with 9.0 in TORCH_CUDA_ARCH_LIST"),
-        ((), "build it for 9.0 too, by nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"),
+        ((), "build it for 9.0 too, with nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"),
     ],
 )
 def test_the_remedy_is_one_that_the_files_build_knows(needed: tuple[str, ...], remedy: str) -> None:

@@ -111,7 +111,7 @@ class TestAnotherTorch:
 
         [problem] = grave(report)
         assert problem.what.startswith(f"undefined symbol: {ANOTHER_TORCH}: ")
-        assert "another torch" in problem.remedy
+        assert "a different torch" in problem.remedy
         assert (report.verdict, report.exit_status()) == ("no", 1)
 
     @pytest.mark.usefixtures("torch")
@@ -431,7 +431,7 @@ class TestWhatAPackageBrings:
 
         assert (report.verdict, report.exit_status()) == ("no", 1)
         assert grave(report)[0].what.startswith(f"{library} is missing")
-        assert f"{said}: not installed here, and taken to bring none of NVIDIA's libraries" in {
+        assert f"{said}: not installed here, and assumed to bring none of NVIDIA's libraries" in {
             p.what for p in report.problems
         }
 

@@ -1,1 +1,1 @@
-"""What was built, and where it will run: reads binaries and wheels and judges them. Unaware of builds and screens."""
+"""Reads binaries and wheels, and judges on which GPUs they will run. Knows nothing of builds or screens."""

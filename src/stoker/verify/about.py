@@ -1,5 +1,5 @@
-"""What was given, in a few words: what it is where there is no code for NVIDIA's GPUs in it, and what of it was judged
-where that is little. Pure."""
+"""Describes in a few words what was verified: its kind if it has no code for NVIDIA's GPUs, and which part was judged
+if that is small. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _MAX_NAMES = 3
 
 
 def about(units: Sequence[VerifyUnit]) -> str:
-    """What it is instead: "pure Python", "ROCm code for gfx90a", "SYCL code", "CPU code for x86_64 in 24 binaries"."""
+    """Return what it is instead: "pure Python", "ROCm code for gfx90a", "SYCL code", "CPU code for x86_64 in 24
+    binaries"."""
     files = [f for u in units for f in u.files]
     if not files:
         return "pure Python, without any binary" if units else ""
@@ -30,8 +31,8 @@ def about(units: Sequence[VerifyUnit]) -> str:
 
 
 def scope(units: Sequence[VerifyUnit]) -> str:
-    """What was judged where that is a trivial part: "2 modules of device code (11 KiB) in 2 of 9 binaries were judged";
-    "" where device code is in every binary or much of them, or there is none."""
+    """Return what was judged if that is a trivial part: "2 modules of device code (11 KiB) in 2 of 9 binaries were
+    judged"; "" if device code is in every binary or much of them, or there is none."""
     files = [f for u in units for f in u.files]
     coded = [f for u in units for f in u.judged]
     share = sum(f.device_bytes for f in coded), sum(f.size for f in files)
@@ -46,14 +47,14 @@ def scope(units: Sequence[VerifyUnit]) -> str:
 
 
 _TRIVIAL = 100
-"""Device code that is less than this part of the binaries is not what a package is about: pennylane-lightning-gpu has
-11 KB of 4 MB; of torch's, cuBLAS', xformers' it is a third and more."""
+"""If device code is a smaller part of the binaries than one in this many, it is not what a package is about: in
+pennylane-lightning-gpu it is 11 KB of 4 MB; in torch, cuBLAS and xformers a third or more."""
 
-_NOT_JUDGED = "what it compiles when it runs (NVRTC) was not"
+_NOT_JUDGED = "what it compiles at run time (NVRTC) was not"
 
 
 def _beside(files: Sequence[ReadFile]) -> str:
-    """What is not judged though it has to do with GPUs."""
+    """Return what is not judged although it concerns GPUs."""
     only = [f for f in files if only_linked_with(f.path)]
     texts = [f"device code only to link with, in {_listed(only)}"] if only else []
     texts += [_NOT_JUDGED.replace("was not", "is not judged")] * any(f.compiles_when_it_runs for f in files)

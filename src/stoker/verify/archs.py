@@ -1,7 +1,8 @@
-"""GPU architectures: their names, what TORCH_CUDA_ARCH_LIST means, and which code runs on which device.
+"""GPU architectures: their names, what TORCH_CUDA_ARCH_LIST means, and which code runs on which GPU.
 
 The rules are NVIDIA's (CUDA Programming Guide, "Compute capabilities" and "Binary compatibility", "PTX compatibility",
-"Family-specific targets"; the Tegra exception as in PyTorch's `torch/cuda/__init__.py`). Unaware of files and devices.
+"Family-specific targets"; the Tegra exception as in PyTorch's `torch/cuda/__init__.py`). Knows nothing of files or of
+this machine's GPUs.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ TORCH_NAMES: dict[str, tuple[str, str]] = {
     "Blackwell": ("10.0 12.0", "10.0 12.0"),
     "Rubin": ("10.7", "10.7"),
 }
-"""Names that PyTorch's build takes: their binaries, and their PTX when `+PTX` follows.
+"""Names that PyTorch's build accepts: their binaries, and their PTX if `+PTX` follows.
 
-From `select_compute_arch.cmake` of PyTorch 2.15. (For extensions, `torch.utils.cpp_extension` reads the same names a
-little differently: it always adds the PTX.)
+From `select_compute_arch.cmake` of PyTorch 2.15. (For extensions, `torch.utils.cpp_extension` reads the same names
+slightly differently: it always adds the PTX.)
 """
 
 _UNKNOWABLE = ("Auto", "Common", "All", "native")
 
 _TEGRA = frozenset({(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)})
-"""Capabilities of NVIDIA's embedded chips: binaries go neither way between these and the others."""
+"""Capabilities of NVIDIA's embedded chips: their binaries do not run on other GPUs, nor the other way round."""
 
 _THOR = frozenset({(10, 1), (11, 0)})
 """One chip under two numbers: 10.1 became 11.0 with CUDA 13."""
@@ -53,16 +54,17 @@ _PTX_TOOLKITS = {
     (6, 0): (9, 0), (6, 1): (9, 1), (6, 2): (9, 2), (6, 3): (10, 0), (6, 4): (10, 1), (6, 5): (10, 2),
     (8, 6): (12, 7), (8, 7): (12, 8), (8, 8): (12, 9),
 }  # fmt: skip
-"""PTX ISA versions and the CUDA that brought them, where they are not the regular pattern (PTX ISA, release notes)."""
+"""PTX ISA versions and the CUDA version that introduced them, if they do not follow the regular pattern (PTX ISA,
+release notes)."""
 
 
 class ArchError(ValueError):
-    """A name that is no architecture; the message names it and the remedy."""
+    """A name that is not an architecture; the message names it and the remedy."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arch:
-    """A compute capability, and whether the code is for it alone ("a"), for its family ("f") or for any ("")."""
+    """A compute capability, and whether the code is only for it ("a"), for its family ("f") or for any ("")."""
 
     major: int
     minor: int
@@ -70,28 +72,28 @@ class Arch:
 
     @property
     def number(self) -> str:
-        """9.0a"""
+        """As in architecture lists: 9.0a."""
         return f"{self.major}.{self.minor}{self.variant}"
 
     @property
     def sm(self) -> str:
-        """sm_90a: machine code."""
+        """The name of machine code: sm_90a."""
         return f"sm_{self.major}{self.minor}{self.variant}"
 
     @property
     def compute(self) -> str:
-        """compute_90a: PTX."""
+        """The name of PTX: compute_90a."""
         return f"compute_{self.major}{self.minor}{self.variant}"
 
     @property
     def capability(self) -> tuple[int, int]:
-        """(9, 0)"""
+        """Major and minor number: (9, 0)."""
         return self.major, self.minor
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Wanted:
-    """One thing that an architecture list asks for."""
+    """One item that an architecture list requests."""
 
     kind: Kind
     arch: Arch
@@ -103,28 +105,29 @@ class Wanted:
 
 
 def arch_of(number: int, variant: str = "") -> Arch:
-    """The architecture of a number as binaries hold it: 90 is 9.0, 120 is 12.0."""
+    """Return the architecture for a number as in binaries: 90 is 9.0, 120 is 12.0."""
     return Arch(number // 10, number % 10, variant)
 
 
 def parse_arch(text: str) -> Arch:
-    """9.0, 9.0a, 90a, sm_90a or compute_90a; raises ArchError."""
+    """Parse 9.0, 9.0a, 90a, sm_90a or compute_90a; raises ArchError."""
     match = _NAME.fullmatch(text.strip())
     if match is None:
-        raise ArchError(f"{text!r} is no compute capability; write it as 9.0, 9.0a or sm_90")
+        raise ArchError(f"{text!r} is not a compute capability; write it as 9.0, 9.0a or sm_90")
     if match[2] is not None:
         return Arch(int(match[1]), int(match[2]), match[3])
     return arch_of(int(match[1]), match[3])
 
 
 def arch_named(name: str) -> Arch:
-    """The architecture of a name that `Arch.sm` or `Arch.compute` has made, of whatever number a file claims."""
+    """Return the architecture for a name made by `Arch.sm` or `Arch.compute`, even if a file claims an unknown
+    number."""
     digits = name.partition("_")[2].rstrip("af")
     return arch_of(int(digits), name[len(name) - 1 :] if name.endswith(("a", "f")) else "")
 
 
 def parse_arch_list(text: str) -> tuple[Wanted, ...]:
-    """What a TORCH_CUDA_ARCH_LIST asks for, in its order, each once; raises ArchError."""
+    """Return what a TORCH_CUDA_ARCH_LIST requests, in its order, each once; raises ArchError."""
     wanted: dict[Wanted, None] = {}
     for item in re.split(r"[ \t;]+", text.strip(" \t;")):
         wanted.update(dict.fromkeys(_item(item)))
@@ -132,7 +135,7 @@ def parse_arch_list(text: str) -> tuple[Wanted, ...]:
 
 
 def with_dots(text: str) -> str:
-    """A list of architectures as PyTorch has it (9.0;12.0) from one as CMake and flash-attention have it (90;120)."""
+    """Convert an architecture list from the form of CMake and flash-attention (90;120) to PyTorch's (9.0;12.0)."""
     return _NUMBER.sub(lambda found: f"{found[1]}.{found[2]}", text)
 
 
@@ -159,14 +162,14 @@ def _unknown(item: str) -> str:
         return f"{item!r}: separate architectures by semicolons or spaces, as in 8.0;9.0+PTX"
     near = difflib.get_close_matches(item.removesuffix("+PTX"), TORCH_NAMES, 1)
     hint = f"did you mean {near[0]!r}?" if near else "write it as 8.0, 9.0a or 9.0+PTX"
-    return f"{item!r} is no architecture; {hint}"
+    return f"{item!r} is not an architecture; {hint}"
 
 
 def cubin_runs(code: Arch, device: Arch) -> bool:
-    """True when machine code for `code` runs on `device` as it is.
+    """Whether machine code for `code` runs on `device` as it is.
 
-    Plain code: same major and no higher minor, not between embedded chips and others. "a": exactly that capability.
-    "f": that capability and the higher minors of its family, which so far is the same major.
+    Plain code: same major and no higher minor, and not between embedded chips and others. "a": exactly that capability.
+    "f": that capability and higher minors of its family, which so far is the same major.
     """
     if code.capability in _THOR and device.capability in _THOR:
         return True
@@ -176,13 +179,14 @@ def cubin_runs(code: Arch, device: Arch) -> bool:
 
 
 def ptx_runs(code: Arch, device: Arch) -> bool:
-    """True when the driver can compile PTX for `code` on `device`: any later capability, unless "a" or "f" say less."""
+    """Whether the driver can compile PTX for `code` on `device`: for any later capability, unless "a" or "f" restricts
+    it."""
     if code.variant:
         return cubin_runs(code, device)
     return code.capability <= device.capability
 
 
 def toolkit_of_ptx(version: tuple[int, int]) -> tuple[int, int]:
-    """The CUDA version whose driver first reads this PTX ISA version: 7.8 is CUDA 11.8, 9.0 is CUDA 13.0."""
+    """Return the CUDA version whose driver first reads this PTX ISA version: 7.8 is CUDA 11.8, 9.0 is CUDA 13.0."""
     major, minor = version
     return _PTX_TOOLKITS.get(version, (major + 4, minor))

@@ -1,5 +1,7 @@
-"""From what a person names to the files to read: wheels, binaries, folders, installed packages. Reads no contents
-beyond a file's first bytes."""
+"""Finds the files to read (wheels, binaries) for what a person names: files, folders, installed packages.
+
+Reads no more than the first bytes of a file.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,16 @@ paths = [os.path.abspath(f.locate()) for f in files if f.name.endswith(".so") or
 places += [p for p in paths if not p.startswith(tuple(q + os.sep for q in places))]
 print("stoker-answer:" + json.dumps([p for p in places if os.path.exists(p)]))
 """
-"""Flash-attention's extension, and what auditwheel bundles, lies beside the imported folder: RECORD lists it."""
+"""Flash-attention's extension, and the libraries that auditwheel bundles, lie beside the imported folder; RECORD lists
+them."""
 
 
 def binary_name(path: str) -> bool:
-    """True for names that compilers and linkers give to what they write, and for names without any suffix.
+    """Whether compilers and linkers give this name to their output; true also for a name without a suffix.
 
-    `path` is relative to what was given: device code that lies by itself in a folder of tests is a test's input, such
-    as numba's tests/data/jitlink.ptx, and below csrc a source's (flashinfer's kda/ptx): nothing that the package runs.
+    `path` is relative to what the person named. A separate file of device code in a test folder is input of a test
+    (numba's tests/data/jitlink.ptx), and below csrc it belongs to the sources (flashinfer's kda/ptx): the package runs
+    neither.
     """
     name = path.rpartition("/")[2]
     known = _BINARY_NAME.fullmatch(name) or _OBJECT_NAME.fullmatch(name) or _PLAIN_NAME.fullmatch(name)
@@ -48,8 +52,8 @@ def binary_name(path: str) -> bool:
 
 
 def installed(name: str, python: str, environment: Mapping[str, str]) -> list[Path]:
-    """Where a package is installed, by the name that is imported or by pip's, without importing it; empty when it is
-    not. Top-level names only: finding a module inside a package would run the package."""
+    """Return where a package is installed, by its import name or its name on PyPI, without importing it; empty if it is
+    not installed. Top-level names only: finding a module inside a package would run the package."""
     if not re.fullmatch(r"[A-Za-z_][\w-]*", name):
         return []
     try:
@@ -60,10 +64,10 @@ def installed(name: str, python: str, environment: Mapping[str, str]) -> list[Pa
 
 
 def files_in(folder: Path, since: float | None = None) -> list[Path]:
-    """Wheels and binaries below a folder, each once, links not followed.
+    """Return the wheels and binaries below a folder, each once, without following links.
 
-    With `since` (Unix time) only what was written after it. Objects count only where nothing was linked from them:
-    what is linked is what runs. Raises UnreadableError for a folder too large to look through.
+    With `since` (Unix time), only files written after it. Object files count only if there is no linked file, because
+    what is linked is what runs. Raises UnreadableError for a folder with too many entries.
     """
     linked: list[Path] = []
     objects: list[Path] = []

@@ -1,6 +1,6 @@
-"""The machine that would run what is verified, apart from its GPU: its processor, and the Python that would import it.
+"""The machine that would run what is verified, except its GPU: its processor, and the Python that would import it.
 
-Unaware of binaries' contents.
+Knows nothing of what binaries contain.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from stoker.verify.linking.python_facts import PythonFacts, facts_of, program_na
 _NAMES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 _ARM_ONLY = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0), (12, 1)})
-"""Capabilities of GPUs that sit on one chip with ARM cores: Jetson, IGX, DGX Spark."""
+"""Capabilities of GPUs that share a chip with ARM cores: Jetson, IGX, DGX Spark."""
 _ARM_NAMES = ("GH200", "GB10", "GB200", "GB300", "VR200", "JETSON", "ORIN", "THOR", "XAVIER", "SPARK", "GRACE")
 
 
 @dataclass(slots=True)
 class Host:
-    """This machine. Its Python is asked once, and only when that matters."""
+    """This machine. Its Python is asked at most once, and only if needed."""
 
     python_program: str
     environment: Mapping[str, str]
@@ -36,25 +36,26 @@ class Host:
 
     @property
     def machine(self) -> str:
-        """The processor, as platform tags call it."""
+        """The processor, as in platform tags."""
         name = platform.machine().lower()
         return _NAMES.get(name, name)
 
     def python(self) -> PythonFacts | None:
-        """The active Python; None where there is none that answers."""
+        """Return the active Python; None if there is none that answers."""
         if not self._asked:
             self._facts, self._asked = facts_of(self.python_program, self.environment), True
         return self._facts
 
     def program(self) -> Path | None:
-        """The active Python's program itself."""
+        """Return the path of the active Python."""
         python = self.python()
         return Path(python.program) if python is not None else None
 
     def python_for(self, wheel: str, requires: str = "") -> tuple[PythonFacts | None, str]:
-        """The Python that takes a wheel of this file name, and "", or the active one and why pip refuses the wheel.
+        """Return the Python that accepts a wheel of this file name, and ""; otherwise the active one, and why pip
+        refuses the wheel.
 
-        `requires` is what its metadata say of Python's version.
+        `requires` is the Python version that the wheel's metadata require.
         """
         python = self.python()
         refusal = refused(wheel, python, requires)
@@ -69,20 +70,21 @@ class Host:
 
 
 def implied_machine(device: Device) -> str:
-    """The processor beside a GPU that comes with one alone, "" where there are several."""
+    """Return the processor of all machines with this GPU, "" if it comes with several."""
     name = device.name.upper().replace(" ", "")
     arm = device.arch.capability in _ARM_ONLY or any(n in name for n in _ARM_NAMES)
     return "aarch64" if arm else ""
 
 
 def refused(wheel: str, python: PythonFacts | None, requires: str = "") -> str:
-    """Why pip, run by this Python on this machine, would refuse a wheel of this file name; "" when it would not."""
+    """Return why pip, run by this Python on this machine, would refuse a wheel of this file name; "" if it would
+    not."""
     if python is None or python.implementation != "cpython":
         return ""
     try:
         tags = parse_wheel_filename(wheel)[3]
     except InvalidWheelFilename:
-        return ""  # said elsewhere
+        return ""  # reported elsewhere
     platforms = list(platform_tags())
     if not any(t.platform in platforms or t.platform == "any" for t in tags):
         return _platform_refusal(tags)
@@ -94,7 +96,7 @@ def refused(wheel: str, python: PythonFacts | None, requires: str = "") -> str:
 
 
 def supported_tags(python: PythonFacts, platforms: list[str]) -> frozenset[Tag]:
-    """All wheel tags that this Python's pip takes."""
+    """Return all wheel tags that this Python's pip accepts."""
     name = f"cp{python.version[0]}{python.version[1]}"
     abis = [f"{name}t" if python.free_threaded else name]
     return frozenset((
@@ -120,7 +122,7 @@ def _platform_refusal(tags: frozenset[Tag]) -> str:
 
 
 def foreign_system(wheel: str) -> str:
-    """The system that a wheel is for by its name: "Windows", "macOS", or "" for Linux and for any."""
+    """Return the system that a wheel is for by its name: "Windows", "macOS", or "" for Linux and for any."""
     systems: dict[str, Callable[[str], bool]] = {
         "Windows": lambda p: p.startswith("win"),
         "macOS": lambda p: p.startswith("macosx"),
@@ -130,7 +132,7 @@ def foreign_system(wheel: str) -> str:
 
 
 def _versions(wheel: str) -> list[tuple[int, int]]:
-    """The CPython versions that a wheel's name asks for."""
+    """Return the CPython versions in a wheel's name."""
     try:
         tags = parse_wheel_filename(wheel)[3]
     except InvalidWheelFilename:

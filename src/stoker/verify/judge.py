@@ -1,4 +1,4 @@
-"""Will it run? Device code against devices and against what was asked for. Pure: unaware of files and of NVML."""
+"""Judges device code against GPUs and against the requested architectures. Pure: knows nothing of files or NVML."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from stoker.verify.gpu.driver_versions import KNOWS_GPU, first_driver
 from stoker.verify.library_builds import library, only_linked_with, vendors
 
 Fit = Literal["native", "jit", "old-driver", "other-gpu", "no-kernel", "no-code"]
-"""How a module fits a device: "other-gpu" is one that was written for other GPUs alone (only "a" and "f" code), as
-PyTorch's Hopper kernels are, which the library does not start elsewhere; "no-kernel" has machine code for this one
-and no kernel in it."""
+"""How a module fits a device. "other-gpu": it is only for other GPUs (all of its code is "a" or "f" code), such as
+PyTorch's Hopper kernels, which the library does not start elsewhere. "no-kernel": it has machine code for this device,
+but no kernel in it."""
 
 DRIVERS = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
 """The oldest Linux driver that runs programs of a CUDA major version (CUDA release notes, minor version
@@ -37,19 +37,19 @@ _MAX_PROBLEMS = 10
 _ORDER: tuple[Verdict, ...] = ("no", "part", "ptx-jit", "native", "none")
 """Worst first."""
 
-REFUSAL_REMEDY = "install it where it belongs, or build it for this machine and its Python"
+REFUSAL_REMEDY = "install it on the machine that it is for, or build it for this machine and its Python"
 
 _CUDA_LIBRARY = re.compile(
     r"lib(?:cudart|cublas|cublasLt|nvrtc)(?:-[0-9a-f]+)?\.so\.(\d+)[\d.]*"
     r"|(?:cudart|cublas|cublasLt|nvrtc)64_(1\d)\d?(?:_0)?\.dll"
 )
-"""Libraries that carry CUDA's own version; auditwheel puts a hash into the names of those that it bundles. Under
-Windows CUDA 11.0 has cudart64_110.dll, CUDA 12 cudart64_12.dll and nvrtc64_120_0.dll."""
+"""Libraries with CUDA's own version; auditwheel puts a hash into the names of those that it bundles. Under Windows CUDA
+11.0 has cudart64_110.dll, CUDA 12 cudart64_12.dll and nvrtc64_120_0.dll."""
 
 
 class JudgedFiles(NamedTuple):
-    """Files that belong together, on one machine. `refusal` says why nothing of them runs there, whatever its GPU;
-    `partial` that some of them do not load there, `fatal` that the rest is then of no use."""
+    """Files that belong together, on one machine. `refusal` says why none of them runs there, whatever its GPU;
+    `partial` that some of them do not load there; `fatal` that the others are then useless."""
 
     title: str
     files: tuple[ReadFile, ...]
@@ -79,17 +79,17 @@ class ModuleTally:
 
     @property
     def runs(self) -> int:
-        """Modules that run."""
+        """The number of modules that run."""
         return self.native + self.jit
 
     @property
     def fails(self) -> int:
-        """Modules that should run and do not."""
+        """The number of modules that should run and do not."""
         return self.old_driver + self.no_code
 
 
 def fit(codes: Iterable[Code], device: Device) -> Fit:
-    """How the driver would start a module that offers this choice of code."""
+    """Return how the driver would start a module that offers this code."""
     codes = tuple(codes)
     if any(c.kind == "cubin" and cubin_runs(c.arch, device.arch) for c in codes):
         return "native"
@@ -110,7 +110,7 @@ def conclude(
     *,
     partial: bool = False,
 ) -> Conclusion:
-    """The one verdict from which headline, JSON and exit status follow."""
+    """Return the verdict on which headline, JSON and exit status are based."""
     errors = [p for p in problems if p.severity == "error"]
     verdicts = {d.verdict for d in devices}
     missing = any(r.state == "missing" for r in requested)
@@ -124,7 +124,7 @@ def conclude(
 
 
 def tally(file: ReadFile, device: Device) -> ModuleTally:
-    """How a file's modules fit a device."""
+    """Return how a file's modules fit a device."""
     found: Counter[Fit] = Counter()
     fits = [fit(group.codes, device) for group in file.groups]
     chosen = _chosen_by_gpu(file)
@@ -134,7 +134,7 @@ def tally(file: ReadFile, device: Device) -> ModuleTally:
     ][:_MOST_KINDS]  # fmt: skip
     for group, how in zip(file.groups, fits, strict=True):
         held = _capabilities(group)
-        # One for other GPUs, beside one for this: lmdeploy has modules for 9.0 and modules for all but 9.0.
+        # One for other GPUs, beside one for this GPU: lmdeploy has modules for 9.0 and modules for all but 9.0.
         by_design = chosen and (len(held) == 1 or any(map(held.isdisjoint, own)))
         found["other-gpu" if how == "no-code" and by_design else how] += group.count
     return ModuleTally(found["native"], found["jit"], found["old-driver"], found["other-gpu"], found["no-code"])
@@ -149,12 +149,12 @@ def _capabilities(group: ModuleGroup) -> frozenset[tuple[int, int]]:
 
 
 def _chosen_by_gpu(file: ReadFile) -> bool:
-    """Whether a file has modules for different GPUs among which it chooses: what a build has forgotten for one GPU
-    shares others with the rest.
+    """Whether a file has modules for different GPUs and chooses among them. A module for which the build forgot a GPU
+    does not look like that: it shares its other GPUs with the rest.
 
-    They are for three single capabilities, as in cuBLAS, or two have no GPU in common and a third shares one with
-    each: libtorch_cuda.so of torch 2.15 has 29 for 9.0 alone, 29 for 10.0 and others for both, vLLM's kernels for
-    experts have some for 7.5, some for 8.9 and 12.0, and others for all.
+    The file does if its modules are for three single capabilities, as in cuBLAS, or if two kinds have no GPU in common
+    and a third shares one with each: libtorch_cuda.so of torch 2.15 has 29 for 9.0 alone, 29 for 10.0 and others for
+    both; vLLM's kernels for experts have some for 7.5, some for 8.9 and 12.0, and others for all.
     """
     sets = {_capabilities(group) for group in file.groups[:_MOST_KINDS]}
     if sum(len(s) == 1 for s in sets) > 2:
@@ -164,7 +164,7 @@ def _chosen_by_gpu(file: ReadFile) -> bool:
 
 
 def judge_file(file: ReadFile, device: Device) -> FileVerdict:
-    """How one file fares on a device, by itself."""
+    """Return the verdict on one file by itself, on a device."""
     found = tally(file, device)
     if not found.runs:
         return "no" if found.fails else "other" if found.other_gpu else ""
@@ -176,8 +176,8 @@ def judge_file(file: ReadFile, device: Device) -> FileVerdict:
 
 
 def judge_units(units: Sequence[JudgedFiles], device: Device) -> tuple[DeviceReport, list[Problem]]:
-    """The verdict on one device for all that was given: the worst of its units, and what all of it holds where all of
-    it runs."""
+    """Return the verdict on one device for everything: that of the worst unit, or, if all units run, the one for all
+    files together."""
     judged = [judge_unit(unit, device) for unit in units]
     problems = [p for _, more in judged for p in more]
     reports = [report for report, _ in judged]
@@ -188,27 +188,28 @@ def judge_units(units: Sequence[JudgedFiles], device: Device) -> tuple[DeviceRep
 
 
 def judge_device(files: Sequence[ReadFile], device: Device) -> tuple[DeviceReport, list[Problem]]:
-    """The verdict on one device for files that belong together and load."""
+    """Return the verdict on one device for files that belong together and load."""
     return judge_unit(JudgedFiles("", tuple(files)), device)
 
 
 def judge_unit(unit: JudgedFiles, device: Device) -> tuple[DeviceReport, list[Problem]]:
-    """The verdict on one device for files that belong together, and a problem for every one that will not, or not
-    wholly, run there."""
+    """Return the verdict on one device for files that belong together, and a problem for each that does not run there,
+    or only in part."""
     if unit.refusal:
         return _report(device, "no", unit.refusal), [Problem("error", unit.title, unit.refusal, REFUSAL_REMEDY)]
     coded = [f for f in unit.files if f.has_code and (len(unit.files) == 1 or not only_linked_with(f.path))]
     if not coded:
         return _report(device, *_without_code(unit)), []
     spare = frozenset(library(f.path) for f in unit.files if f.loads and not f.has_code)
-    found = _Fates(coded, device, spare)
-    problems = found.problems()
+    outcomes = _FileOutcomes(coded, device, spare)
+    problems = outcomes.problems()
     driver = _driver_problem(unit.files, device)
     problems += [driver] if driver is not None else []
-    siblings = [p for f in coded if f.loads and (p := _neighbours(f, found.tallies[f.path], device)) is not None]
+    related = [_related_gpu_problem(f, outcomes.tallies[f.path], device) for f in coded if f.loads]
+    siblings = [problem for problem in related if problem is not None]
     problems += siblings
-    verdict, why = found.verdict()
-    if unit.partial and verdict != "no" and not found.lost:
+    verdict, why = outcomes.verdict()
+    if unit.partial and verdict != "no" and not outcomes.lost:
         why = f"{_unloaded(unit.files)}; {why}"
     if (siblings or unit.partial) and verdict != "no":
         verdict = "part"
@@ -225,12 +226,12 @@ def _report(device: Device, verdict: Verdict, why: str) -> DeviceReport:
     )
 
 
-class _Fates:
-    """How each file of a unit fares on a device.
+class _FileOutcomes:
+    """How each file of a unit runs on a device.
 
-    `own` are those that decide: what NVIDIA's libraries hold for a GPU is NVIDIA's business, unless there is nothing
-    else. `lost` of them run not at all, and no other build of the same library does; of `partial` a part. `whole` says
-    that nothing runs; `elsewhere` are libraries that compile what is missing.
+    `own` are the files that decide: NVIDIA's libraries choose for themselves, so they count only if there is nothing
+    else. Of these, `lost` do not run at all, and no other build of the same library does; `partial` run in part.
+    `whole` says that nothing runs; `elsewhere` are libraries that compile what is missing.
     """
 
     def __init__(self, coded: Sequence[ReadFile], device: Device, spare: frozenset[str]) -> None:
@@ -247,7 +248,7 @@ class _Fates:
         self.partial = [f for f in self.own if self._runs(f) and self.tallies[f.path].fails and not vendors(f.path)]
 
     def _for_other_gpus_alone(self, file: ReadFile) -> bool:
-        """Whether a library has faster kernels for some GPUs, and compiles for all others when it runs."""
+        """Whether a library has faster kernels for some GPUs, and compiles its kernels for all others at run time."""
         found = self.tallies[file.path]
         return file.loads and not found.fails and found.other_gpu > 0 and file.compiles_when_it_runs
 
@@ -255,22 +256,22 @@ class _Fates:
         return file.loads and self.tallies[file.path].runs > 0
 
     def problems(self) -> list[Problem]:
-        """For each lost or partial file its problem; why one does not load is said elsewhere."""
+        """Return a problem for each lost or partial file; why a file does not load is reported elsewhere."""
         return _bounded(
             [_problem(f, self.tallies[f.path], self.device, fatal=self.whole, lost=f.path in self.lost)
              for f in (*self.lost.values(), *self.partial) if f.loads], self.device,
         )  # fmt: skip
 
     def verdict(self) -> tuple[Verdict, str]:
-        """The verdict, and why."""
+        """Return the verdict and its reason."""
         total = sum((self.tallies[f.path] for f in self.own if self._runs(f)), ModuleTally())
         if self.spared:
             return "part", f"{_unloaded(self.lost.values())}; a build without device code can"
         if self.whole:
             return "no", self._why_not()
         if not total.runs:
-            what = f"{_names(self.elsewhere)} holds code for other GPUs alone ({_held(self.elsewhere)})"
-            return "part", f"{what}; what it compiles when it runs (NVRTC) is not judged"
+            what = f"{_names(self.elsewhere)} holds code only for other GPUs ({_held(self.elsewhere)})"
+            return "part", f"{what}; what it compiles at run time (NVRTC) is not judged"
         whole: Verdict = "native" if total.native >= total.jit else "ptx-jit"
         parts = [f"{_names([*self.lost.values()])} will not run, and what uses it fails"] if self.lost else []
         if self.partial:
@@ -280,7 +281,7 @@ class _Fates:
         if total.jit:
             parts.append(f"{total.jit} compiled from PTX by the driver at the first start, which is slow once")
         if total.other_gpu:
-            parts.append(f"{total.other_gpu} are for other GPUs alone")
+            parts.append(f"{total.other_gpu} are only for other GPUs")
         return "part" if self.lost or self.partial else whole, "; ".join(parts)
 
     def _why_not(self) -> str:
@@ -301,7 +302,7 @@ def _why_they_fail(found: ModuleTally, device: Device) -> str:
 
 
 def _bounded(problems: list[Problem], device: Device) -> list[Problem]:
-    """The first of many, and how many more: a package may hold thousands of single cubins."""
+    """Return the first problems, and how many more there are: a package may contain thousands of single cubins."""
     if len(problems) <= _MAX_PROBLEMS:
         return problems
     more = Problem("info", "", f"{len(problems) - _MAX_PROBLEMS} more files have no code for {device.name}")
@@ -319,8 +320,9 @@ def _without_code(unit: JudgedFiles) -> tuple[Verdict, str]:
     return "none", "there is no code for NVIDIA's GPUs in it"
 
 
-def _neighbours(file: ReadFile, found: ModuleTally, device: Device) -> Problem | None:
-    """A file of which most was built for a sibling of this GPU alone, such as 12.0a for a 12.1: likely a mistake."""
+def _related_gpu_problem(file: ReadFile, found: ModuleTally, device: Device) -> Problem | None:
+    """Return a problem if most of a file was built only for a related GPU, such as 12.0a for a 12.1: likely a
+    mistake."""
     if not found.runs or vendors(file.path):
         return None
     near = [m for m in file.groups if fit(m.codes, device) == "other-gpu"
@@ -334,7 +336,7 @@ def _neighbours(file: ReadFile, found: ModuleTally, device: Device) -> Problem |
     remedy = _built_for(file, asked, asked)
     return Problem(
         "warning", file.path,
-        f"{count} of {count + found.runs + found.fails} modules are for {', '.join(a.sm for a in archs)} alone and "
+        f"{count} of {count + found.runs + found.fails} modules are only for {', '.join(a.sm for a in archs)} and "
         f"cannot start on {_called(device)}", remedy,
     )  # fmt: skip
 
@@ -361,24 +363,25 @@ def _problem(file: ReadFile, found: ModuleTally, device: Device, *, fatal: bool,
 
 
 def _built_for(file: ReadFile, asked_of_torch: str, asked: str) -> str:
-    """How to build a file anew: torch's extensions take a list of architectures that others know nothing of."""
+    """Return how to rebuild a file: torch's extensions take an architecture list that other builds ignore."""
     ours = any(n.startswith(("libtorch", "libc10")) for n in file.needed) or "torch" in file.path
     if ours:
         return f"build with {asked_of_torch} in TORCH_CUDA_ARCH_LIST"
-    return f"build it for {asked} too, by nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"
+    return f"build it for {asked} too, with nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"
 
 
 def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None:
-    """A driver too old for the GPU, or for the CUDA that a file was built with or is linked to."""
+    """Return a problem if the driver is too old for the GPU, or for the CUDA version that a file was built with or is
+    linked to."""
     if device.cuda is None:
         return None
-    if (stranger := _unknown_gpu(device)) is not None:
-        return stranger
+    if (too_old := _unknown_gpu(device)) is not None:
+        return too_old
     groups: dict[str, list[tuple[int, ReadFile]]] = {}
     for file in (f for f in files if f.has_code):
         majors = [int(m[1] or m[2]) for n in file.needed if (m := _CUDA_LIBRARY.fullmatch(n))]
         majors += [file.toolkit[0]] if file.toolkit else []
-        # A build that does not say by which CUDA it was made may be an older one's.
+        # A build without a known CUDA version may be for an older one.
         groups.setdefault(library(file.path), []).append((max(majors, default=0), file))
     for builds in groups.values():
         major, file = min(builds, key=lambda b: b[0])
@@ -387,20 +390,21 @@ def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None
             need = f"{DRIVERS[major]} or later" if major in DRIVERS else f"one for CUDA {major}"
             return Problem(
                 "error", file.path,
-                f"needs CUDA {major}; {driver} of {device.name} ends at {_dotted(device.cuda)}",
+                f"needs CUDA {major}; {driver} of {device.name} supports CUDA up to {_dotted(device.cuda)}",
                 f"install driver {need}, or build with CUDA {device.cuda[0]}",
             )  # fmt: skip
     return None
 
 
 def _unknown_gpu(device: Device) -> Problem | None:
-    """A driver that was asked about and is older than the GPU. One that runs a GPU here knows it, whatever it says."""
+    """Return a problem if the driver that a person named is older than the GPU. A driver that runs a GPU here supports
+    it, whatever version it reports."""
     first = KNOWS_GPU.get(device.arch.capability)
     if device.memory is not None or device.cuda is None or first is None or device.cuda >= first:
         return None
     driver = f"the driver {device.driver}".rstrip()
     return Problem(
-        "error", "", f"{driver} (CUDA {_dotted(device.cuda)}) is older than {device.name} and does not know it",
+        "error", "", f"{driver} (CUDA {_dotted(device.cuda)}) is older than {device.name} and does not support it",
         f"install driver {first_driver(first)} or later",
     )  # fmt: skip
 
@@ -408,10 +412,11 @@ def _unknown_gpu(device: Device) -> Problem | None:
 def judge_requested(
     files: Sequence[ReadFile], wanted: Sequence[Wanted], *, complete: bool = True
 ) -> tuple[list[RequestedArch], list[Problem]]:
-    """Each architecture asked for or found, and a problem for each that is missing from a file with device code.
+    """Return each architecture requested or present, and a problem for each that is missing from a file with device
+    code.
 
-    Of one that is in no file nothing is said unless the files are `complete`: it may be in what could not be read.
-    NVIDIA's own libraries beside others were not built here, and hold what they hold.
+    Unless the files are `complete`, an architecture that is in no file is left out: an unreadable file may contain it.
+    NVIDIA's own libraries beside others were not built here and do not count.
     """
     files = [f for f in files if not vendors(f.path)] or files
     cost: Counter[str] = Counter()
@@ -423,7 +428,7 @@ def judge_requested(
     found += [RequestedArch(n, "extra", cost[n]) for n in sorted(cost, key=order.__getitem__) if n not in names]
     problems = [
         Problem("error", "", f"{r.arch} was asked for and is in no file", "look for a target that ignores "
-                "TORCH_CUDA_ARCH_LIST, or a build that was not configured anew after it changed")
+                "TORCH_CUDA_ARCH_LIST, or a build that was not reconfigured after it changed")
         for r in found if r.state == "missing"
     ]  # fmt: skip
     for file in (f for f in files if f.has_code):
@@ -436,7 +441,7 @@ def judge_requested(
 
 
 def _general(file: ReadFile) -> bool:
-    """True when a file is not for some GPUs alone by design."""
+    """Whether a file is more than code that is only for some GPUs by design."""
     return any(not c.arch.variant for m in file.groups for c in m.codes)
 
 
@@ -448,8 +453,8 @@ def _held(files: Iterable[ReadFile]) -> str:
 
 
 def _unloaded(files: Iterable[ReadFile]) -> str:
-    """Which of these do not load on this machine, and the first one's reason."""
-    # The largest stands for all: what a package is about is not in its smallest library.
+    """Return which of these do not load on this machine, and the first one's reason."""
+    # The largest file represents the package better than the smallest.
     lost = sorted((f for f in files if not f.loads), key=lambda f: (not f.refusal, -f.size))
     return f"{_names(lost)} cannot be loaded here{': ' if lost[0].refusal else ''}{lost[0].refusal}"
 

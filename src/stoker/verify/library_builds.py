@@ -1,4 +1,4 @@
-"""Which files are builds of one library for several GPUs, and which are NVIDIA's own: by their names alone. Pure."""
+"""Recognises builds of one library for several GPUs, and NVIDIA's own libraries, by their names alone. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _NVIDIA = re.compile(
     r"[\w-]*\.(?:so(?:\.[\d.]+)?|a)|libtensorrt_rtx[\w-]*\.so(?:\.[\d.]+)?"
 )
 _NVIDIAS_FOLDER = re.compile(r"(?:^|.*(?:::|/))(?:nvidia/(?:[\w.]+/){1,2}(?:lib|lib64)|tensorrt\w*_libs)/[^/]*")
-"""How NVIDIA's packages lay out what they hold: nvidia/cublas/lib, nvidia/cu13/lib, tensorrt_rtx_libs."""
+"""The folders in NVIDIA's packages: nvidia/cublas/lib, nvidia/cu13/lib, tensorrt_rtx_libs."""
 _FOLDER_OF_BUILD = re.compile(r"(?:cuda|cu|rocm|hip|vulkan|sycl|metal|cpu|basic|noavx|avx|avx2|avx512)[\d.]*")
 _BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")
 
 
 def library(path: str) -> str:
-    """A library's path without the CUDA version or architecture in its name.
+    """Return a library's path without the CUDA version or architecture in its name.
 
     Packages such as bitsandbytes ship `libbitsandbytes_cuda118.so` beside `..._cuda130.so` and `..._cpu.so`, and load
-    the one that fits; ctransformers has lib/cuda/libctransformers.so beside lib/avx2/libctransformers.so. Of NVIDIA's
-    own, triton ships several versions in folders of their own: there the name counts.
+    the one that fits; ctransformers has lib/cuda/libctransformers.so beside lib/avx2/libctransformers.so. Triton ships
+    several versions of NVIDIA's libraries in separate folders; for those only the name counts.
     """
     folder, _, name = path.rpartition("/")
     if vendors(path):
@@ -37,7 +37,8 @@ def vendors(path: str) -> bool:
 
 
 def only_linked_with(path: str) -> bool:
-    """Whether a file is NVIDIA's device runtime, which packages (cumm, cuda-runtime) carry for others to link with."""
+    """Whether a file is NVIDIA's device runtime, which some packages (cumm, cuda-runtime) ship for others to link
+    with."""
     return path.rsplit("/", 1)[-1].rsplit("::", 1)[-1] in _DEVICE_RUNTIMES
 
 

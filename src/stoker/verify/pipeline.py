@@ -1,4 +1,5 @@
-"""From paths to one report: reads everything, then judges it. Unaware of builds and of how a report is shown."""
+"""Makes one report for some paths: reads everything, then judges it. Knows nothing of builds or of how a report is
+shown."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ MAX_FILES = 100_000
 class VerifyRequest:
     """What to verify: paths or names of installed packages; against an architecture list and devices.
 
-    `driver` (570.86) or `driver_cuda` (12.8): the driver to judge for, whatever GPU it is. `driver_wait`: seconds that
-    the driver of this machine's GPUs may take to report them. `hashes`: compare every digest in a wheel's RECORD.
+    `driver` (570.86) or `driver_cuda` (12.8): the driver to judge for, whatever the GPU. `driver_wait`: seconds within
+    which the driver must report this machine's GPUs. `hashes`: compare every digest in a wheel's RECORD.
     """
 
     paths: Sequence[str]
@@ -59,7 +60,7 @@ class VerifyRequest:
 
 
 def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Report:
-    """Verify what is requested. Raises ArchError for a list, device or driver that makes no sense, and nothing else."""
+    """Verify what is requested. Raises only ArchError, for an invalid architecture list, device or driver."""
     started = time.monotonic()
     wanted = parse_arch_list(request.arch_list) if request.arch_list.strip() else ()
     named = [device_of(text) for text in request.devices]
@@ -68,7 +69,7 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
     units, problems = _read_all(request, host, progress)
     problems += [p for u in units for p in u.problems]
     files = [f for u in units for f in u.files]
-    if _blind(files, problems):
+    if _nothing_readable(files, problems):
         wanted, named = (), []
     requested, more = judge_requested(files, wanted, complete=not _unread(files, problems)) if wanted else ([], [])
     problems += more
@@ -102,14 +103,14 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
 
 
 def _driver_cuda(request: VerifyRequest) -> tuple[int, int] | None:
-    """The CUDA version of the driver that is asked about; None without one. Raises ArchError."""
+    """Return the CUDA version of the requested driver; None without one. Raises ArchError."""
     if request.driver:
         return cuda_of_driver(request.driver)
     return parse_cuda(request.driver_cuda) if request.driver_cuda else None
 
 
-def _blind(files: Sequence[ReadFile], problems: Sequence[Problem]) -> bool:
-    """True without any code where something could not be read: who knows what is in that."""
+def _nothing_readable(files: Sequence[ReadFile], problems: Sequence[Problem]) -> bool:
+    """Whether no code was found although something was unreadable, which may contain some."""
     return not any(f.has_code for f in files) and _unread(files, problems)
 
 
@@ -143,7 +144,7 @@ def _read_all(request: VerifyRequest, host: Host, progress: Progress) -> tuple[l
 
 
 def _expand(text: str, request: VerifyRequest, host: Host, problems: list[Problem]) -> Iterable[Path]:
-    # Not Path.exists and is_dir: they raise where a name is too long or a folder not ours to look into.
+    # Not Path.exists and is_dir: they raise if a name is too long or a folder is not accessible.
     known = "/" in text or os.path.exists(text)
     places = [Path(text)] if known else installed(text, host.python_program, request.environment)
     if not places:
@@ -167,7 +168,7 @@ def _expand(text: str, request: VerifyRequest, host: Host, problems: list[Proble
 
 
 def _forgive_other_builds(files: list[ReadFile]) -> list[ReadFile]:
-    """Of several builds of one library only one is loaded: what the others lack is no error if one lacks nothing."""
+    """Only one of several builds of a library is loaded: what the others lack is no error if one lacks nothing."""
     whole = {library(f.path) for f in files if not any(p.severity == "error" for p in f.problems)}
     return [
         replace(f, problems=tuple(p if p.unreadable or p.severity != "error" else replace(p, severity="info")
@@ -179,13 +180,13 @@ def _forgive_other_builds(files: list[ReadFile]) -> list[ReadFile]:
 def _devices(
     request: VerifyRequest, files: list[ReadFile], named: list[Device], wanted: Sequence[Wanted]
 ) -> tuple[list[Device], list[Problem]]:
-    """The devices named, else this machine's where there is code for a GPU at all."""
+    """Return the devices named, otherwise this machine's if there is any code for a GPU."""
     if named or not any(f.has_code and not f.machine.startswith(OTHER_SYSTEMS) for f in files):
         return named, []
     found = local_gpus(request.environment, request.driver_wait)
     problems = [Problem("warning", "", text, "look at nvidia-smi and dmesg") for text in found.lost]
     problems += [Problem("info", "", text) for text in found.notes]
-    # A list of architectures is something to judge by; a driver that does not answer is worth a word all the same.
+    # An architecture list is enough to judge by; but a driver that does not answer is always reported.
     if found.why and (found.broken or not wanted):
         remedy = "name the GPU it is meant for: --device H100"
         severity: Severity = "warning" if found.broken else "info"
@@ -200,7 +201,7 @@ def _judge_devices(
     reports: list[DeviceReport] = []
     judged: dict[tuple[Arch, object, str], None] = {}
     for device in devices:
-        report, more = judge_units([_on(unit, device, host) for unit in units], device)
+        report, more = judge_units([_for_device(unit, device, host) for unit in units], device)
         reports.append(report)
         # Eight equal GPUs make one list of problems, not eight.
         key = device.arch, device.cuda, device.name
@@ -209,8 +210,9 @@ def _judge_devices(
     return reports, problems
 
 
-def _on(unit: VerifyUnit, device: Device, host: Host) -> JudgedFiles:
-    """A unit's files on the machine that a GPU is in: this one, or another of which only the processor is known."""
+def _for_device(unit: VerifyUnit, device: Device, host: Host) -> JudgedFiles:
+    """Return a unit's files for the machine with this GPU: this machine, or another, of which only the processor is
+    known."""
     unit = replace(unit, files=_of_one_system(unit.files))
     elsewhere = implied_machine(device)
     machine = elsewhere or host.machine
@@ -227,12 +229,12 @@ def _on(unit: VerifyUnit, device: Device, host: Host) -> JudgedFiles:
 
 
 def _of_one_system(files: list[ReadFile]) -> list[ReadFile]:
-    """The files for Linux, where there are any: a wheel may hold builds for several systems (ctransformers)."""
+    """Return the files for Linux, if there are any: a wheel may contain builds for several systems (ctransformers)."""
     return [f for f in files if not f.machine.startswith(OTHER_SYSTEMS)] or files
 
 
 def _refusals(units: Sequence[VerifyUnit], host: Host) -> list[Problem]:
-    """Why a unit does not run on this machine, where no GPU is judged for."""
+    """Return why units do not run on this machine, for use without a GPU to judge for."""
     found = []
     for unit in units:
         machines = unit.machines
@@ -245,7 +247,7 @@ def _refusals(units: Sequence[VerifyUnit], host: Host) -> list[Problem]:
 def _ask(
     request: VerifyRequest, files: list[ReadFile], python: str, progress: Progress
 ) -> tuple[TorchFacts | None, tuple[KernelRun, ...], list[Problem]]:
-    """Torch's own answers where torch itself is verified, and the kernel run where it is requested."""
+    """Return torch's own answers if torch itself is verified, and the kernel runs if they are requested."""
     folder = _torch_folder(files)
     problems: list[Problem] = []
     facts: TorchFacts | None = None
@@ -260,7 +262,7 @@ def _ask(
         runs, why = run_kernels(python, folder, request.environment)
         if why:
             problems.append(
-                Problem("error", "", f"no kernel was run: {why}", "leave out --run on a machine without GPU")
+                Problem("error", "", f"no kernel was run: {why}", "leave out --run on a machine without a GPU")
             )
         problems += [_run_problem(index, r) for index, r in enumerate(runs) if r.error]
     return facts, runs, problems
@@ -274,7 +276,7 @@ def _run_problem(index: int, run: KernelRun) -> Problem:
 
 
 def _torch_folder(files: list[ReadFile]) -> Path | None:
-    """The folder that holds the `torch` package some verified file belongs to."""
+    """Return the folder of the `torch` package to which a verified file belongs."""
     for file in files:
         for parent in Path(file.path).absolute().parents if "::" not in file.path else ():
             if parent.name == "torch" and (parent / "__init__.py").is_file():

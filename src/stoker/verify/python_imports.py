@@ -1,6 +1,6 @@
-"""Which extension modules a package cannot be imported without, and which it can: by its Python sources alone.
+"""Finds out from a package's Python sources which of its extension modules it cannot be imported without.
 
-Runs nothing that it reads. What is decided when it runs (a function, a condition) is not known here.
+Runs nothing that it reads, so it does not know what is decided at run time (in a function, by a condition).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
 Need = Literal["required", "guarded", "unknown"]
-"""How a module is imported: at once, where a failure is caught, or where it depends."""
+"""How a module is imported: unconditionally, in code that catches a failure, or in code that may not run."""
 
 MAX_SOURCES = 16 << 20
-"""Bytes of a package's sources that are worth reading, what lies highest first."""
+"""Bytes of a package's sources that are read, files nearest to the top first."""
 
 _MAX_FILES = 500
-"""Sources looked into for one package; torch's own reach 1,500."""
+"""Source files read for one package; torch itself has 1,500."""
 _MAX_SOURCE = 1 << 20
 _CATCHING = frozenset(("ImportError", "Exception", "BaseException"))
-"""What catches an extension module that the loader refuses: not ModuleNotFoundError."""
+"""The exceptions whose handlers catch a failed load of an extension module; ModuleNotFoundError does not."""
 _ENDING = frozenset(("exit", "_exit", "abort"))
 _LOADERS = frozenset(("load_library", "CDLL"))
-"""What loads a library by its path."""
+"""Functions that load a library by its path."""
 _NO_PACKAGES = frozenset(
     ("tests", "test", "testing", "benchmarks", "benchmark", "examples", "docs", "scripts", "tools")
 )
@@ -37,13 +37,15 @@ class _Import(NamedTuple):
 
 
 def needs_of(sources: Mapping[str, str], own: Iterable[str], wanted: Iterable[str]) -> dict[str, Need]:
-    """How importing the packages among these sources (by path) imports the wanted ones of their `own` modules that are
-    none (by their dotted names); only those that are imported anywhere."""
+    """Return how importing the packages among these sources (by path) imports the `wanted` modules (dotted names).
+
+    `own` are the package's extension modules, which have no source. A wanted module that nothing imports is left out.
+    """
     own, left = frozenset(own), set(wanted)
     found: dict[str, set[Need]] = {}
     files = {_dotted(path): path for path in sources}
     roots = [name for name in files if "." not in name and name not in _NO_PACKAGES]
-    # Who is not reached may be imported by whoever uses the package.
+    # Code that uses the package may import modules that the package itself never reaches.
     words = {name.rpartition(".")[2] for name in left}
     users = [name for name, path in files.items() if any(w in sources[path] for w in words)]
     queue = deque([_Import(n, "required") for n in roots] + [_Import(n, "unknown") for n in users])
@@ -57,13 +59,13 @@ def needs_of(sources: Mapping[str, str], own: Iterable[str], wanted: Iterable[st
         seen.add(module)
         path = files[module.module]
         source = _Source(sources[path], module.module, path.endswith("/__init__.py"), own)
-        queue.extend(_Import(more.module, _both(module.need, more.need)) for more in source.imports())
-    return {name: _whole(needs) for name, needs in found.items()}
+        queue.extend(_Import(more.module, _weaker(module.need, more.need)) for more in source.imports())
+    return {name: _combined(needs) for name, needs in found.items()}
 
 
 def names_library(sources: Iterable[str], soname: str, file: str) -> bool:
-    """Whether sources name a library, as who loads it by its path has to: by its SONAME, its file's name or a pattern
-    for that."""
+    """Whether sources name a library by its SONAME, its file name or a glob pattern for that, as code that loads it by
+    its path must."""
     stem = re.escape(soname.partition(".so")[0])
     named = re.compile(rf"{re.escape(soname)}\b|{re.escape(file)}\b|\b{stem}(?:\.so)?(?:\.\d*)?\*")
     return any(named.search(text) for text in sources)
@@ -74,21 +76,21 @@ def _dotted(path: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _both(outer: Need, inner: Need) -> Need:
-    """A failure is caught where anybody on the way catches it."""
+def _weaker(outer: Need, inner: Need) -> Need:
+    """Combine two levels of an import: a failure is caught if any level catches it."""
     if "guarded" in (outer, inner):
         return "guarded"
     return "unknown" if "unknown" in (outer, inner) else "required"
 
 
-def _whole(needs: set[Need]) -> Need:
+def _combined(needs: set[Need]) -> Need:
     if "required" in needs:
         return "required"
     return "guarded" if needs == {"guarded"} else "unknown"
 
 
 class _Source:
-    """One file of a package."""
+    """The parsed source of one module."""
 
     def __init__(self, text: str, module: str, package: bool, own: frozenset[str]) -> None:
         self._base = module.split(".") if package else module.split(".")[:-1]
@@ -101,7 +103,7 @@ class _Source:
         self._by_hand = any(loader in text for loader in _LOADERS) and not self._caught_by_hand()
 
     def imports(self) -> Iterator[_Import]:
-        """What it imports, and what it loads by names that stand in lists of it (fbgemm_gpu)."""
+        """Yield what the module imports, and the libraries that it loads by names from its own lists (fbgemm_gpu)."""
         queue: deque[tuple[Sequence[ast.stmt], Need]] = deque([(self._tree.body, "required")])
         while queue:
             body, need = queue.popleft()
@@ -109,11 +111,11 @@ class _Source:
                 yield from (_Import(name, need) for name in _names(statement, self._base))
                 if self._by_hand and need == "required" and isinstance(statement, ast.Assign):
                     yield from (_Import(name, need) for name in self._libraries(statement))
-                queue.extend((more, _both(need, inner)) for more, inner in self._inside(statement))
+                queue.extend((more, _weaker(need, inner)) for more, inner in self._inside(statement))
 
     def _inside(self, statement: ast.stmt) -> Iterator[tuple[Sequence[ast.stmt], Need]]:
         if isinstance(statement, ast.If) and self._asks & _calls(statement.test):
-            # It asks its own extension whether the others were built, and they are there.
+            # The module asks its own extension whether the others were built, so here they are present.
             yield statement.body, "required"
             yield statement.orelse, "unknown"
         else:
@@ -128,7 +130,7 @@ class _Source:
         )
 
     def _caught_by_hand(self) -> bool:
-        """Whether a failure to load a library by its path is caught."""
+        """Whether the module catches a failure to load a library by its path."""
         return any(
             isinstance(node, ast.Try)
             and any(_catches(h) and not _gives_up(h) for h in node.handlers)
@@ -143,14 +145,14 @@ class _Source:
 
 
 def _calls(node: ast.AST) -> frozenset[str]:
-    """The names of all functions that are called in it."""
+    """Return the names of all functions that are called in it."""
     called = (n.func for n in ast.walk(node) if isinstance(n, ast.Call))
     return frozenset(f.attr if isinstance(f, ast.Attribute) else f.id for f in called
                      if isinstance(f, (ast.Attribute, ast.Name)))  # fmt: skip
 
 
 def _names(statement: ast.stmt, base: Sequence[str]) -> Iterator[str]:
-    """The modules that a statement imports, with the packages that they are in."""
+    """Yield the modules that a statement imports, with their parent packages."""
     if isinstance(statement, ast.Import):
         for alias in statement.names:
             yield from _with_parents(alias.name.split("."))
@@ -166,7 +168,8 @@ def _with_parents(path: Sequence[str]) -> Iterator[str]:
 
 
 def _inside(statement: ast.stmt) -> Iterator[tuple[Sequence[ast.stmt], Need]]:
-    """The bodies in a statement, and how what they import is needed where the statement itself runs at once."""
+    """Yield the bodies in a statement, and how their imports are needed if the statement itself runs
+    unconditionally."""
     match statement:
         case ast.Try():
             guarded = any(_catches(h) and not _gives_up(h) for h in statement.handlers)
@@ -190,5 +193,5 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def _gives_up(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler raises or ends the program, be it only in some cases."""
+    """Whether a handler raises or ends the program, even if only in some cases."""
     return any(isinstance(node, ast.Raise) or bool(_calls(node) & _ENDING) for node in ast.walk(handler))

@@ -1,4 +1,4 @@
-"""Asks another Python a question: a script in a clean subprocess, with a time limit. Unaware of what is asked."""
+"""Runs a script in another Python: in a clean subprocess, with a time limit. Knows nothing of what the script does."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from pathlib import Path
 from typing import Any
 
 MARK = "stoker-answer:"
-"""Starts the line that holds the answer: imported packages may print whatever they like."""
+"""Begins a line with an answer: imported packages may print anything."""
 
 AFTER_KILL_SECONDS = 5.0
-"""A killed process is gone at once, unless it sleeps in a driver from which no signal wakes it."""
+"""A killed process ends at once, unless it sleeps in a driver from which no signal wakes it."""
 
 _MAX_OUTPUT = 1 << 20
 _TAIL = 400
 
 
 _START = "import sys; sys.path[:] = [p for p in sys.path if p]; exec(compile(sys.argv.pop(1), '<stoker>', 'exec'))"
-"""Leaves out the current folder, as `-P` does since Python 3.11, and what a user has installed (`pip install --user`)
-in, which `-I` does not."""
+"""Leaves out the current folder, as `-P` does since Python 3.11, but not packages installed with `pip install --user`,
+which `-I` would leave out."""
 
 
 class NoProbeAnswerError(Exception):
-    """The question was not answered; the message says why, for a person."""
+    """The script gave no answer; the message says why, for a person."""
 
 
 def python_of(environment: Mapping[str, str]) -> str:
-    """The Python of the person's environment: the active virtual or conda environment's, else the first on PATH.
+    """Return the Python of the person's environment: that of the active virtual or conda environment, otherwise the
+    first on PATH.
 
-    Stoker itself may live in an environment of its own, where what was built is not installed.
+    Stoker itself may be installed in another environment, where the built package is not installed.
     """
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         python = Path(environment.get(variable, "")) / "bin" / "python"
@@ -45,7 +46,7 @@ def python_of(environment: Mapping[str, str]) -> str:
 
 
 def ask(python: str, script: str, words: Sequence[str], environment: Mapping[str, str], seconds: float) -> Any:
-    """The last JSON value that the script says; raises NoAnswerError. Otherwise as `hear`."""
+    """Return the last JSON value that the script prints; raises NoProbeAnswerError. Otherwise like `hear`."""
     values, ended = hear(python, script, words, environment, seconds)
     if not values:
         raise NoProbeAnswerError(ended)
@@ -55,10 +56,11 @@ def ask(python: str, script: str, words: Sequence[str], environment: Mapping[str
 def hear(
     python: str, script: str, words: Sequence[str], environment: Mapping[str, str], seconds: float
 ) -> tuple[list[Any], str]:
-    """The JSON values that the script prints after MARK, a line each, and how it ended; raises NoAnswerError.
+    """Return the JSON values that the script prints after MARK, one per line, and how it ended; raises
+    NoProbeAnswerError.
 
-    It runs as a person would start it, but neither PYTHON variables nor the current folder can put another package in
-    the way. When the time is over, it and everything it started is killed; what it has said by then counts.
+    It runs as a person would start it, but neither PYTHON variables nor the current folder can replace a package. When
+    the time is over, it and everything it started are killed; what it has printed by then counts.
     """
     clean = {k: v for k, v in environment.items() if not k.startswith("PYTHON")}
     with tempfile.TemporaryFile() as output:
@@ -82,13 +84,13 @@ def hear(
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
-    """Its exit status, None when it had to be killed."""
+    """Return the exit status; None if the process had to be killed."""
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
         return None
     finally:
-        # The group outlives its leader when that has left something running; an empty group is no error.
+        # The group outlives its leader if that has left something running; an empty group is no error.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
-"""What torch says of itself, asked in a subprocess: importing it here would take seconds, memory and risk.
+"""Asks torch about itself in a subprocess: importing it here would take seconds and memory, and could crash.
 
-`get_arch_list()` answers nothing on a machine without a GPU, and it is what was asked for at build time, not what the
-binaries hold; hence the question goes to the flags behind it, and the answer is shown beside what was found.
+`get_arch_list()` is empty on a machine without a GPU, and it names what the build was asked for, not what the binaries
+contain. So the script reads the flags behind it, and the report shows them beside what the binaries contain.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from stoker.model.report import TorchFacts
 from stoker.verify.python_probe import NoProbeAnswerError, ask
 
 SECONDS = 60.0
-"""Importing torch takes 2 s warm and may take 30 s from a cold network disk."""
+"""Importing torch takes 2 s warm, and may take 30 s from a cold network disk."""
 
 _SCRIPT = """
 import json, sys
@@ -46,7 +46,7 @@ print("stoker-answer:" + json.dumps(answer))
 
 
 def ask_torch(python: str, folder: Path | None, environment: Mapping[str, str], seconds: float = SECONDS) -> TorchFacts:
-    """Torch's answers, from the copy in `folder` or else the one that `python` has. Never raises."""
+    """Return torch's answers, from the copy in `folder`, otherwise from the one that `python` finds. Never raises."""
     try:
         answer = ask(python, _SCRIPT, [str(folder) if folder else ""], environment, seconds)
         return _facts(answer)
@@ -56,7 +56,7 @@ def ask_torch(python: str, folder: Path | None, environment: Mapping[str, str], 
 
 def _facts(answer: Any) -> TorchFacts:
     if not isinstance(answer, dict):
-        raise NoProbeAnswerError("its answer makes no sense")
+        raise NoProbeAnswerError("its answer is invalid")
     abi = answer.get("cxx11_abi")
     return TorchFacts(
         version=str(answer.get("version", "")),

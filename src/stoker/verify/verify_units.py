@@ -1,5 +1,5 @@
-"""What is judged as one: a wheel, an installed package, a folder, or a file that was named. Reads each, and finds out
-whether its binaries load on this machine. Unaware of GPUs."""
+"""What is judged as one unit: a wheel, an installed package, a folder, or a file. Reads its files, and finds out
+whether its binaries load on this machine. Knows nothing of GPUs."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from stoker.verify.wheel.wheel_report import SEPARATOR, read_wheel
 _LOADER = re.compile(r"ld-(?:linux|musl)[\w-]*\.so\.\d+|libc\.musl-\w+\.so\.1")
 _TAGGED = re.compile(r"[^.]+(\.((?:cpython-\d|pypy\d|abi3)[\w-]*)\.so)")
 OTHER_SYSTEMS = ("Windows", "macOS")
-"""How the machine of a file begins that no GPU of this one will ever run."""
+"""Prefixes of a file's machine if it is for another system, on which no GPU of this machine can run it."""
 _MAX_NAMES = 6
 _NO_SITE = Path("/site-packages")
-"""Where a wheel's files are thought to be when no Python answers."""
+"""The assumed site-packages for a wheel's files if no Python answers."""
 
 
 @dataclass(slots=True)
 class VerifyUnit:
-    """Files that are judged together, and the problems of them as a whole.
+    """Files that are judged together, and the problems of the whole unit.
 
-    `refusal` says why nothing of it runs on this machine, whatever its GPU: pip would not install it.
+    `refusal` says why none of it runs on this machine, whatever its GPU: pip would not install it.
     """
 
     title: str
@@ -58,20 +58,21 @@ class VerifyUnit:
     """Linked files by the path in the report."""
     wheel: str = ""
     place: Path = Path()
-    """Where the wheel is."""
+    """The path of the wheel."""
     requires: list[str] = field(default_factory=list)
     requires_python: str = ""
     refusal: str = ""
     partial: bool = False
     """Whether some of it does not load on this machine, and the rest does."""
     fatal: bool = False
-    """Whether some of it does not load on this machine, and the rest is of no use."""
+    """Whether some of it does not load on this machine, and the rest is useless without it."""
     condition: str = ""
-    """What has to hold for it to load, where that cannot be known here."""
+    """What must hold for it to load, if that is unknown here."""
 
     @property
     def judged(self) -> list[ReadFile]:
-        """The files with device code that may run: NVIDIA's device runtime is there to link with, unless it is all."""
+        """The files with device code that may run. NVIDIA's device runtime only serves to link with; it counts if there
+        is nothing else."""
         coded = [f for f in self.files if f.has_code]
         return coded if len(self.files) == 1 else [f for f in coded if not only_linked_with(f.path)]
 
@@ -87,7 +88,7 @@ class VerifyUnit:
 
 
 def wheel_unit(path: Path, *, hashes: bool = False) -> VerifyUnit:
-    """A wheel, read, with every digest in its RECORD if `hashes`."""
+    """Read a wheel, with every digest in its RECORD if `hashes`."""
     found = read_wheel(path, hashes=hashes)
     libraries = {f"{path}{SEPARATOR}{member}": library for member, library in found.libraries.items()}
     return VerifyUnit(
@@ -122,7 +123,7 @@ def _read_file(path: Path) -> Binary:
 
 
 def _with_calls(binary: Binary, source: FileSource) -> Binary:
-    """A file that is linked with NVRTC, with whether it calls it: of no other one this is asked."""
+    """Find out whether a file that is linked with NVRTC also calls it; other files are returned unchanged."""
     if binary.elf is None or not binary.report.compiles_when_it_runs:
         return binary
     try:
@@ -133,7 +134,7 @@ def _with_calls(binary: Binary, source: FileSource) -> Binary:
 
 
 def check_loading(units: Sequence[VerifyUnit], host: Host) -> None:
-    """Find out what loads on this machine: sets `loads` of the units' files, and adds the problems."""
+    """Find out what loads on this machine: set `loads` of the units' files, and add the problems."""
     linker = Linker(host.environment)
     loose = [u for u in units if not u.wheel]
     companions = tuple(li for u in loose for li in u.libraries.values())
@@ -162,7 +163,7 @@ def _check_loose(
 
 
 def _owner(libraries: Iterable[SharedLibrary], host: Host) -> Distribution | None:
-    """The installed package that these files are of, None for files outside the folders for packages."""
+    """Return the installed package that these files belong to; None for files outside site-packages."""
     first = next(iter(libraries)).path.absolute()
     if not {"site-packages", "dist-packages"} & set(first.parts):
         return None
@@ -173,7 +174,7 @@ def _owner(libraries: Iterable[SharedLibrary], host: Host) -> Distribution | Non
 def _check_wheel(unit: VerifyUnit, host: Host) -> None:
     python: PythonFacts | None = None
     if system := foreign_system(unit.wheel):
-        unit.problems.append(Problem("info", unit.wheel, f"is for {system}: judged by its device code alone"))
+        unit.problems.append(Problem("info", unit.wheel, f"is for {system}: judged only by its device code"))
         unit.condition = f"it is installed on {system}"
     else:
         python, unit.refusal = host.python_for(unit.wheel, unit.requires_python)
@@ -191,14 +192,14 @@ def _check_wheel(unit: VerifyUnit, host: Host) -> None:
     link = _link_unit(unit, placed, brought, host, lambda: wheel_sources(unit.place), site)
     found = examine(link, linker)
     _add(unit, found)
-    unit.problems += _leaning(unit, brought, found)
+    unit.problems += _system_libraries(unit, brought, found)
     if python is not None and not unit.refusal:
         unit.refusal = _other_extensions(unit, python)
 
 
 def _other_extensions(unit: VerifyUnit, python: PythonFacts) -> str:
-    """Why Python imports none of a unit's extension modules, "" when it does, or when they do not say for whom they
-    are."""
+    """Return why Python imports none of a unit's extension modules; "" if it does, or if their names do not say which
+    Python they are for."""
     tagged = [m for li in unit.libraries.values() if (m := _TAGGED.fullmatch(li.path.name))]
     if not tagged or any(m[1] in python.suffixes for m in tagged):
         return ""
@@ -207,8 +208,8 @@ def _other_extensions(unit: VerifyUnit, python: PythonFacts) -> str:
 
 
 def _brought(title: str, libraries: Iterable[SharedLibrary], requires: Sequence[str], host: Host) -> Brought:
-    """What is in the process before these are loaded. An extension of torch is imported after it, and a plugin after
-    the package that it is named after, whether they say so or not."""
+    """Return what is in the process before these libraries are loaded. An extension of torch is imported after torch,
+    and a plugin after its host package, even if their metadata do not say so."""
     everything = list(libraries)
     own = {li.path.name for li in everything}
     names = {n for li in everything for n in li.dynamic.needed if n not in own}
@@ -221,8 +222,8 @@ def _brought(title: str, libraries: Iterable[SharedLibrary], requires: Sequence[
     return brought_by([*requires, *torch, *installed], python)
 
 
-def _leaning(unit: VerifyUnit, brought: Brought, found: LinkFindings) -> list[Problem]:
-    """A word on what a wheel takes from the system, though no manylinux tag promises that it is there."""
+def _system_libraries(unit: VerifyUnit, brought: Brought, found: LinkFindings) -> list[Problem]:
+    """Warn about libraries that a wheel takes from the system although no manylinux tag promises them."""
     inside = {li.path.name for li in unit.libraries.values()} | {li.dynamic.soname for li in unit.libraries.values()}
     users = [(name, li) for name, li in sorted(unit.libraries.items()) if name not in found.failing]
     names = {
@@ -235,7 +236,7 @@ def _leaning(unit: VerifyUnit, brought: Brought, found: LinkFindings) -> list[Pr
         return []
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     listed = ", ".join([*names][:_MAX_NAMES]) + more
-    what = f"takes {listed} from the system; not every one has {'it' if len(names) == 1 else 'them'}"
+    what = f"takes {listed} from the system; not every system has {'it' if len(names) == 1 else 'them'}"
     remedy = "bundle it (auditwheel repair), or require the package that has it"
     return [Problem("warning", unit.title, what, remedy)]
 

@@ -1,1 +1,1 @@
-"""Reading binaries: files by offset, ELF, archives, and the device code inside."""
+"""Reads binaries: files by offset, ELF, archives, and the device code inside."""

@@ -1,4 +1,4 @@
-"""Members of a static library (`ar`), thin ones too. Unaware of what the members hold.
+"""Reads the members of a static library (`ar`), also of a thin one. Knows nothing of what the members contain.
 
 Format: System V / GNU variant of ar(5), plus BSD's `#1/` long names.
 """
@@ -28,12 +28,12 @@ class ArchiveMember(NamedTuple):
 
 
 def is_archive(source: ByteSource) -> bool:
-    """True when the first eight bytes say so."""
+    """Whether the first eight bytes are those of an archive."""
     return source.read(0, 8) in (MAGIC, THIN_MAGIC)
 
 
 def read_members(source: ByteSource) -> Iterator[ArchiveMember]:
-    """The members in order, without the index; raises UnreadableError where the archive breaks off."""
+    """Yield the members in order, without the index; raises UnreadableError if the archive breaks off."""
     magic = exactly(source, 0, 8, "the archive's magic")
     if magic not in (MAGIC, THIN_MAGIC):
         raise UnreadableError("not a static library")

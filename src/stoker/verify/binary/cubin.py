@@ -1,4 +1,5 @@
-"""Machine code for one GPU: an ELF file of machine 190, by itself or in a container. Unaware of host binaries."""
+"""Reads machine code for one GPU: an ELF file of machine 190, separate or in a container. Knows nothing of host
+binaries."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ _SM_IN_NOTE = b"-arch sm_"
 _RELEASE = re.compile(rb"\brelease (\d{1,2})\.(\d{1,2}),")
 
 _AHEAD = 2 << 20
-"""Bytes of a cubin larger than that, which are read before its section headers, which are at its end and point at
+"""For a larger cubin, this many bytes at its start are read first: the section headers are at its end, and point to
 names at its start."""
 
 
 class _Held(NamedTuple):
-    """What a cubin holds: kernels and device functions, by its code sections, and the note of its tool."""
+    """What a cubin contains: kernels and device functions, by its code sections, and its tool's note."""
 
     header: ElfHeader
     kernels: int
@@ -31,16 +32,16 @@ class _Held(NamedTuple):
 
 
 def is_cubin(source: ByteSource) -> bool:
-    """True for a cubin by itself."""
+    """Whether the source is a separate cubin."""
     head = source.read(0, 20)
     return head[:4] == MAGIC and len(head) == 20 and struct.unpack_from("<H", head, 18)[0] == EM_CUDA
 
 
 def read_cubin(source: ByteSource) -> Image:
-    """A cubin by itself as one image; raises UnreadableError.
+    """Return a separate cubin as one image; raises UnreadableError.
 
     Its ELF flags hold the number (in bits 8 to 15 since ABI version 8, in 0 to 7 before) but not always the variant:
-    that stands in the note with the command line of the tool that wrote it.
+    that is in the note with the command line of the tool that wrote it.
     """
     header, kernels, note = _read(source)
     number = (header.flags >> 8 if header.abi_version >= 8 else header.flags) & 0xFF
@@ -54,7 +55,8 @@ def read_cubin(source: ByteSource) -> Image:
 
 
 def look_into(cubin: ByteSource) -> tuple[int | None, tuple[int, int] | None]:
-    """Kernels and device functions in a container's cubin, and the CUDA version that wrote it; None is unknown."""
+    """Return the number of kernels and device functions in a container's cubin, and the CUDA version that wrote it;
+    None if unknown."""
     try:
         held = _read(cubin)
     except UnreadableError:
@@ -80,7 +82,7 @@ def _toolkit(note: bytes) -> tuple[int, int] | None:
 
 
 class _HeadFirst:
-    """A source whose first bytes are read once, before any other."""
+    """A source whose first bytes are read once, before any others."""
 
     def __init__(self, base: ByteSource) -> None:
         self.size = base.size
@@ -88,7 +90,7 @@ class _HeadFirst:
         self._head = base.read(0, _AHEAD)
 
     def read(self, offset: int, length: int) -> bytes:
-        """Up to `length` bytes from `offset`."""
+        """Return up to `length` bytes from `offset`."""
         if offset >= 0 and offset + length <= len(self._head):
             return self._head[offset : offset + max(0, length)]
         return self._base.read(offset, length)

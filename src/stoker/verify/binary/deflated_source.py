@@ -1,7 +1,7 @@
-"""A deflated zip member as bytes by offset, without writing it to disk. Unaware of what the bytes mean.
+"""Reads a deflated zip member at any offset, without writing it to disk. Knows nothing of what the bytes mean.
 
-Two inflaters share the work. ISA-L's goes forward and passes each byte once: it is a third faster than zlib-ng's, which
-is the next best, and keeps no copies of its state. Zlib's goes back, and keeps such copies as places to restart from.
+Two inflaters share the work. ISA-L's goes forward and passes each byte once: it is a third faster than the next best,
+zlib-ng's, and its state is never copied. zlib's goes back; copies of its state are places to restart from.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from isal import isal_zlib
 from stoker.verify.binary.byte_source import ByteSource, Deadline, MemorySource, UnreadableError
 
 MAX_INFLATION = 1032
-"""Bytes that deflate can make of one, at the very most (zlib's own documentation)."""
+"""The most bytes that deflate can make of one (zlib's own documentation)."""
 
 _CHUNK = 1 << 18
 _RESTARTS = 256
 _LEAST_STRIDE = 4 << 20
-"""A member that is read backwards keeps up to this many places to restart from, 43 KB each, at least 4 MiB of output
-apart."""
+"""For a member that is read backwards up to this many places to restart from are kept, 43 KB each, at least 4 MiB of
+output apart."""
 _RECENT_CHUNKS = 16
-"""Chunks behind the place where a member is read that are kept: most machine code for one GPU is smaller, and its
-headers point back and forth."""
+"""Chunks before the current position that are kept: most machine code for one GPU is smaller, and its headers point
+back and forth."""
 _HEAD = 1 << 12
 _MAX_KEPT = 16 << 20
 
@@ -33,7 +33,7 @@ Consume = Callable[[bytes], object]
 
 
 def inflate_all(data: bytes, most: int) -> bytes:
-    """What a small member inflates to, up to `most` bytes of it; raises UnreadableError for broken data."""
+    """Inflate a small member, up to `most` bytes of output; raises UnreadableError for broken data."""
     inflater = _FastInflater(MemorySource(data))
     whole = inflater.take(most)
     while inflater.position < most and (more := inflater.take(most - inflater.position)):
@@ -44,14 +44,13 @@ def inflate_all(data: bytes, most: int) -> bytes:
 class DeflatedSource:
     """A deflated zip member, read at any offset.
 
-    Every byte is inflated once as long as reads go forward, and passed on (for a checksum) on its way. Its first bytes
-    are kept, the last ones that were inflated, so that a few steps back are free, and what somebody has asked for
-    before.
+    As long as reads go forward, every byte is inflated once, and passed on (for a checksum). Kept are the first bytes,
+    the most recently inflated ones, so that small steps back are free, and those that were requested with `keep`.
     """
 
     def __init__(self, base: ByteSource, size: int, deadline: Deadline, consume: Consume | None = None) -> None:
-        """`base` holds the deflated bytes alone, `size` is what the archive promises that they become. `consume` gets
-        all of these in order, each once."""
+        """`base` holds only the deflated bytes, `size` is their inflated size according to the archive. `consume`
+        receives all inflated bytes in order, each once."""
         if size > base.size * MAX_INFLATION + 64:
             raise UnreadableError(f"claims to be {size} bytes, more than {base.size} deflated bytes can hold")
         self.size = size
@@ -66,17 +65,18 @@ class DeflatedSource:
         self._last = _KeptBytes(0, 0)
 
     def keep(self, offset: int, length: int) -> None:
-        """Keep these bytes when they go by, since they will be read later; nothing happens beyond a bound."""
+        """Keep these bytes once they are inflated, because they will be read later; beyond a bound this does
+        nothing."""
         if offset >= self._front.position and 0 < length <= _MAX_KEPT - sum(k.length for k in self._kept):
             self._kept.append(_KeptBytes(offset, length))
 
     def keep_last(self, offset: int, length: int) -> None:
-        """Keep these bytes, which are going by, until this is asked for again."""
+        """Keep these bytes, which are being inflated now, until the next call."""
         self._last = _KeptBytes(offset, length)
         self._last.take(offset, self.read(offset, length))
 
     def finish(self) -> int:
-        """Go through what was not read yet; the true size, at most one chunk over the promise.
+        """Inflate the rest; return the true size, at most one chunk more than promised.
 
         Raises UnreadableError for broken data.
         """
@@ -85,7 +85,7 @@ class DeflatedSource:
         return self._front.position
 
     def read(self, offset: int, length: int) -> bytes:
-        """Up to `length` bytes from `offset`; raises UnreadableError for broken data."""
+        """Return up to `length` bytes from `offset`; raises UnreadableError for broken data."""
         end = min(offset + length, self.size)
         if offset < 0 or end <= offset:
             return b""
@@ -98,7 +98,7 @@ class DeflatedSource:
         return self._again(offset, middle) + self.read(middle, end - middle)
 
     def _go_on(self) -> bytes:
-        """Inflate the next chunk; none at the end."""
+        """Inflate the next chunk; empty at the end."""
         self._deadline.check()
         start = self._front.position
         chunk = self._front.advance(_CHUNK)
@@ -109,7 +109,7 @@ class DeflatedSource:
         return chunk
 
     def _again(self, offset: int, end: int) -> bytes:
-        """Bytes that went by, inflated once more."""
+        """Inflate earlier bytes again."""
         replay = self._replay
         best = max((r for r in self._restarts if r.position <= offset), key=lambda r: r.position, default=None)
         if replay is None or offset < replay.oldest or (best is not None and best.position > replay.position):
@@ -129,7 +129,7 @@ _Any = TypeVar("_Any", bound="_Inflater")
 
 
 class _Track(Generic[_Any]):
-    """An inflater, and the last chunks that it made."""
+    """An inflater, and the most recent chunks of its output."""
 
     def __init__(self, inflater: _Any) -> None:
         self.inflater = inflater
@@ -142,11 +142,11 @@ class _Track(Generic[_Any]):
 
     @property
     def oldest(self) -> int:
-        """Where the first chunk begins that is still here."""
+        """Where the oldest kept chunk begins."""
         return self._recent[0][0] if self._recent else self.position
 
     def advance(self, length: int) -> bytes:
-        """The next chunk, at most `length` bytes; none at the end."""
+        """Return the next chunk, at most `length` bytes; empty at the end."""
         chunk = self.inflater.take(length)
         if chunk:
             self._recent.append((self.position - len(chunk), chunk))
@@ -155,7 +155,7 @@ class _Track(Generic[_Any]):
         return chunk
 
     def read(self, offset: int, end: int, go_on: Callable[[], bytes]) -> bytes:
-        """These bytes, of which the first are here or still to come from `go_on`."""
+        """Return these bytes, of which the first are kept or still to come from `go_on`."""
         first = max(0, bisect_right(self._recent, offset, key=_start) - 1)
         last = bisect_left(self._recent, end, key=_start)
         parts = [data[max(0, offset - at) : end - at] for at, data in self._recent[first:last]]
@@ -170,7 +170,7 @@ def _start(piece: tuple[int, bytes]) -> int:
 
 
 class _KeptBytes:
-    """A part of a member that was asked for before it went by."""
+    """A part of a member that was requested before it was inflated."""
 
     def __init__(self, offset: int, length: int) -> None:
         self.length = length
@@ -178,22 +178,22 @@ class _KeptBytes:
         self._data = bytearray()
 
     def take(self, start: int, chunk: bytes) -> None:
-        """Take what of a chunk belongs to it; chunks come in order."""
+        """Take the part of a chunk that belongs here; chunks come in order."""
         first = self._offset + len(self._data)
         if start <= first < start + len(chunk):
             self._data += chunk[first - start : self._offset + self.length - start]
 
     def holds(self, offset: int, end: int) -> bool:
-        """Whether these bytes are here."""
+        """Whether all of these bytes have been taken."""
         return self._offset <= offset and end <= self._offset + len(self._data)
 
     def part(self, offset: int, end: int) -> bytes:
-        """These bytes, which it holds."""
+        """Return these bytes, all of which must have been taken."""
         return bytes(self._data[offset - self._offset : end - self._offset])
 
 
 class _Decompressor(Protocol):
-    """What zlib's and ISA-L's objects have in common."""
+    """What the objects of zlib and ISA-L have in common."""
 
     @property
     def eof(self) -> bool: ...
@@ -203,7 +203,7 @@ class _Decompressor(Protocol):
 
 
 class _Inflater:
-    """An inflater and where it stands. Never holds more than a chunk of output."""
+    """An inflater and its position. Never holds more than a chunk of output."""
 
     def __init__(self, base: ByteSource, state: _Decompressor) -> None:
         self.position = 0
@@ -213,7 +213,7 @@ class _Inflater:
         self._pending = b""
 
     def take(self, length: int) -> bytes:
-        """The next bytes, at most `length`; none at the end. Raises UnreadableError."""
+        """Return the next bytes, at most `length`; empty at the end. Raises UnreadableError."""
         while not self._state.eof:
             if not self._pending:
                 self._pending = self._base.read(self._offset, _CHUNK)
@@ -233,14 +233,14 @@ class _Inflater:
 
 
 class _FastInflater(_Inflater):
-    """Goes forward alone."""
+    """Only goes forward."""
 
     def __init__(self, base: ByteSource) -> None:
         super().__init__(base, isal_zlib.decompressobj(-15))
 
 
 class _RestartableInflater(_Inflater):
-    """Can be copied where it stands."""
+    """Can be copied at its position."""
 
     _state: zlib._Decompress
 
@@ -248,7 +248,7 @@ class _RestartableInflater(_Inflater):
         super().__init__(base, zlib.decompressobj(-15))
 
     def fork(self) -> _RestartableInflater:
-        """The same place once more."""
+        """Return a copy at the same position."""
         copy = _RestartableInflater(self._base)
         copy.position, copy._offset, copy._pending = self.position, self._offset, self._pending
         copy._state = self._state.copy()

@@ -1,4 +1,4 @@
-"""The device code of one file, module by module: what the verdict on it rests on. Unaware of files and devices."""
+"""The device code of one file, module by module, on which the verdict is based. Knows nothing of files or GPUs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from stoker.verify.library_builds import runtime_compiler
 
 
 class Image(NamedTuple):
-    """One piece of device code; sizes in bytes. `kernels` is None where compression hides them.
+    """One piece of device code; sizes in bytes. `kernels` is None if compression hides them.
 
-    A `doubtful` one is empty if nothing larger is in its container. `toolkit` is the CUDA version that wrote machine
-    code, as far as it shows.
+    A `doubtful` one counts as empty if its container has nothing larger. `toolkit` is the CUDA version that wrote
+    machine code, if it is visible.
     """
 
     kind: str
@@ -29,9 +29,9 @@ class Image(NamedTuple):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Code:
-    """One piece of device code in a module: a "cubin", "ptx", or "empty", machine code without a kernel.
+    """One piece of device code in a module: a "cubin", "ptx", or "empty", which is machine code without a kernel.
 
-    `version` is the PTX ISA's, or that of the machine code's format.
+    `version` is that of the PTX ISA, or of the machine code's format.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class ModuleGroup:
-    """`count` modules (one for each source file, about) that hold the same choice of device code."""
+    """`count` modules (about one per source file) that offer the same device code."""
 
     codes: frozenset[Code]
     count: int
@@ -49,26 +49,26 @@ class ModuleGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile(FileReport):
-    """A file's report in the making, with the code that it is judged by.
+    """A file's report before it is complete, with the code that it is judged by.
 
-    `toolkit` is the newest CUDA version that wrote machine code in it, or PTX beside what its runtime registers, as
-    far as it shows.
+    `toolkit` is the newest CUDA version that wrote its machine code, or the PTX that it registers with the CUDA
+    runtime, if that is visible.
     """
 
     groups: tuple[ModuleGroup, ...] = ()
     toolkit: tuple[int, int] | None = None
     refusal: str = ""
-    """Why the dynamic linker would refuse it, in a few words."""
+    """Why the dynamic linker would refuse the file, in a few words."""
     calls_compiler: bool = True
-    """False where its symbols show that it neither calls NVRTC nor has the driver load what was compiled."""
+    """False if its symbols show that it neither calls NVRTC nor has the driver load compiled code."""
 
     @property
     def compiles_when_it_runs(self) -> bool:
-        """Whether it compiles device code itself, by NVRTC. Torch's link line alone is no sign of that: it has every
-        extension need libnvrtc.so."""
+        """Whether it compiles device code itself, with NVRTC. Linking with torch alone does not show that: torch makes
+        every extension need libnvrtc.so."""
         return self.calls_compiler and any(map(runtime_compiler, self.needed))
 
     @property
     def report(self) -> FileReport:
-        """What is kept once it has been judged."""
+        """The report without what only the judgement needs."""
         return FileReport(**{f.name: getattr(self, f.name) for f in fields(FileReport)})

@@ -1,7 +1,8 @@
-"""The few fields of an ELF file that say where it runs and what it needs. Unaware of CUDA and of the file system.
+"""Reads the few fields of an ELF file that say where it runs and what it needs. Knows nothing of CUDA or the file
+system.
 
-Reads 32 and 64 bit, both byte orders. Nothing in the file is trusted: every size is checked against the file and
-against a bound before it is used. Field layout: System V ABI, gABI 4.1; symbol versions: the LSB's "Symbol Versioning".
+Reads 32 and 64 bit, both byte orders. Trusts nothing in the file: checks every size against the file and against a
+bound before using it. Field layout: System V ABI, gABI 4.1; symbol versions: the LSB's "Symbol Versioning".
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ _DT_NEEDED, _DT_STRTAB, _DT_STRSZ, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 1, 5, 10
 _DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
 
 _MAX_SECTIONS = 200_000
-"""An object of -ffunction-sections may hold tens of thousands."""
+"""An object compiled with -ffunction-sections may have tens of thousands."""
 _MAX_SEGMENTS = 4096
 _MAX_NAMES = 64 << 20
-"""Bytes of section names: those of an object of -ffunction-sections are its functions' names."""
+"""Bytes of section names: with -ffunction-sections they contain the functions' names."""
 _MAX_DYNAMIC = 1 << 13
 _MAX_VERSIONS = 1 << 13
 _MAX_NAME = 4096
@@ -47,7 +48,8 @@ _BLOCK = 1 << 16
 _MAX_BLOCKS = 64
 """Blocks of the dynamic strings that are kept."""
 _MAX_SECTION_NAME = 64
-"""Characters of a name that are kept: what is compared is shorter, and many headers may point at one long name."""
+"""Characters of a name that are kept: the names of interest are shorter, and many headers may point to one long
+name."""
 
 
 class ElfSection(NamedTuple):
@@ -84,11 +86,11 @@ class Elf:
 
     @property
     def machine_name(self) -> str:
-        """The machine as platform tags call it."""
+        """The machine as in platform tags."""
         return MACHINES.get(self.machine, f"machine {self.machine}")
 
     def named(self, name: str) -> tuple[ElfSection, ...]:
-        """The sections of this name that hold bytes."""
+        """Return the sections of this name that hold bytes."""
         return tuple(s for s in self.sections if s.name == name and s.type != SHT_NOBITS)
 
 
@@ -104,12 +106,12 @@ class Dynamic:
 
 
 def is_elf(source: ByteSource) -> bool:
-    """True when the first four bytes say so."""
+    """Whether the first four bytes are those of an ELF file."""
     return source.read(0, 4) == MAGIC
 
 
 class _Table(NamedTuple):
-    """Where a table of headers is, bytes of one, and how many there are."""
+    """A table of headers: its offset, the bytes of one header, and the number of headers."""
 
     offset: int
     entry: int
@@ -117,7 +119,7 @@ class _Table(NamedTuple):
 
 
 class ElfHeader(NamedTuple):
-    """The first bytes of an ELF file."""
+    """The header at the start of an ELF file."""
 
     wide: bool
     order: str
@@ -131,7 +133,7 @@ class ElfHeader(NamedTuple):
 
 
 class RawSection(NamedTuple):
-    """A section header whose name is still an offset into the names."""
+    """A section header with its name as an offset into the table of names."""
 
     name: int
     type: int
@@ -141,7 +143,7 @@ class RawSection(NamedTuple):
 
 
 def read_elf(source: ByteSource) -> Elf:
-    """Headers of an ELF file; raises UnreadableError."""
+    """Read the headers of an ELF file; raises UnreadableError."""
     header = read_header(source)
     raw, names = read_sections(source, header)
     sections = tuple(ElfSection(_string(names, r.name, _MAX_SECTION_NAME), *r[1:]) for r in raw)
@@ -152,7 +154,7 @@ def read_elf(source: ByteSource) -> Elf:
 
 
 def read_header(source: ByteSource) -> ElfHeader:
-    """The header of an ELF file; raises UnreadableError."""
+    """Read the first header of an ELF file; raises UnreadableError."""
     if not is_elf(source):
         raise UnreadableError("not a program, a library or device code of any known kind" if source.size else "empty")
     ident = exactly(source, 0, 16, "the ELF header")
@@ -167,7 +169,7 @@ def read_header(source: ByteSource) -> ElfHeader:
 
 
 def read_sections(source: ByteSource, header: ElfHeader) -> tuple[list[RawSection], bytes]:
-    """The section headers and their names; raises UnreadableError."""
+    """Read the section headers and their names; raises UnreadableError."""
     offset, entry, count = header.sections
     if offset == 0:
         return [], b""
@@ -182,7 +184,7 @@ def read_sections(source: ByteSource, header: ElfHeader) -> tuple[list[RawSectio
     if count > _MAX_SECTIONS:
         raise UnreadableError(f"{count} sections; at most {_MAX_SECTIONS} are read")
     data = exactly(source, offset, count * entry, "the section headers")
-    short = "IIQ8xQQ24x" if header.wide else "III4xII16x"  # without what nobody reads
+    short = "IIQ8xQQ24x" if header.wide else "III4xII16x"  # without the fields that are not used
     rows = struct.iter_unpack(f"{header.order}{short}{entry - size}x", data)
     sections = list(map(RawSection._make, rows))
     if names_at >= len(sections):
@@ -193,7 +195,7 @@ def read_sections(source: ByteSource, header: ElfHeader) -> tuple[list[RawSectio
 
 
 def read_segments(source: ByteSource, header: ElfHeader) -> tuple[Segment, ...]:
-    """The program headers; raises UnreadableError."""
+    """Read the program headers; raises UnreadableError."""
     offset, entry, count = header.segments
     if offset == 0 or count == 0:
         return ()
@@ -210,7 +212,7 @@ def read_segments(source: ByteSource, header: ElfHeader) -> tuple[Segment, ...]:
 
 
 def read_dynamic(source: ByteSource, elf: Elf) -> Dynamic | None:
-    """What the file says to the dynamic linker, found as the linker finds it (by segments); None without any.
+    """Return the dynamic section, located by segments as the linker does; None without one.
 
     Raises UnreadableError.
     """
@@ -230,7 +232,7 @@ def read_dynamic(source: ByteSource, elf: Elf) -> Dynamic | None:
 
 
 def dynamic_tags(source: ByteSource, elf: Elf, segment: Segment) -> list[tuple[int, int]]:
-    """Tags and values of the dynamic section, in its order; raises UnreadableError."""
+    """Return tags and values of the dynamic section, in its order; raises UnreadableError."""
     form = struct.Struct(elf.order + ("qQ" if elf.bits == 64 else "iI"))
     data = source.read(segment.offset, min(segment.size, _MAX_DYNAMIC * form.size))
     tags: list[tuple[int, int]] = []
@@ -243,7 +245,7 @@ def dynamic_tags(source: ByteSource, elf: Elf, segment: Segment) -> list[tuple[i
 
 
 class Strings:
-    """The dynamic strings, read where they are asked for: libtensorflow_cc.so.2 has 87 MB of long C++ names."""
+    """The dynamic strings, read on demand: libtensorflow_cc.so.2 has 87 MB of long C++ names."""
 
     def __init__(self, source: ByteSource, elf: Elf, values: dict[int, int]) -> None:
         at = file_offset(elf, values[_DT_STRTAB]) if _DT_STRTAB in values else 0
@@ -255,11 +257,11 @@ class Strings:
         self._blocks: dict[int, bytes] = {}
 
     def at(self, index: int) -> str:
-        """The string that begins at `index`, cut at a bound; "" beyond the table."""
+        """Return the string that begins at `index`, cut at a bound; "" beyond the table."""
         return self.raw(index, _MAX_NAME).decode("utf-8", "replace")
 
     def raw(self, index: int, limit: int) -> bytes:
-        """The same as bytes, cut at `limit`, of which a block holds as many."""
+        """Return the string as bytes, cut at `limit`, which must not exceed the size of a block."""
         first, start = divmod(index, _BLOCK)
         data = self._block(first)
         end = data.find(b"\0", start, start + limit)
@@ -283,7 +285,7 @@ def _paths(strings: Strings, index: int | None) -> tuple[str, ...]:
 def _versions(
     source: ByteSource, elf: Elf, values: dict[int, int], strings: Strings
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Symbol versions needed, by library, from the linked lists of `Verneed` and `Vernaux` records."""
+    """Return the symbol versions needed, by library, from the linked lists of `Verneed` and `Vernaux` records."""
     if _DT_VERNEED not in values:
         return ()
     need, aux = struct.Struct(elf.order + "HHIII"), struct.Struct(elf.order + "IHHII")
@@ -306,7 +308,7 @@ def _versions(
 
 
 def file_offset(elf: Elf, address: int) -> int:
-    """Where in the file the byte of this address is; raises UnreadableError."""
+    """Return the offset in the file of the byte at this address; raises UnreadableError."""
     for s in elf.segments:
         if s.type == PT_LOAD and s.address <= address < s.address + s.size:
             return s.offset + address - s.address
@@ -314,7 +316,8 @@ def file_offset(elf: Elf, address: int) -> int:
 
 
 def _string(table: bytes, start: int, limit: int = _MAX_NAME) -> str:
-    """The string at `start`, cut at `limit` bytes. Looks no further: many names may begin in one place."""
+    """Return the string at `start`, cut at `limit` bytes. Looks no further, because many names may begin at one
+    place."""
     end = table.find(b"\0", start, start + limit + 1) if start < len(table) else start
     if end < 0:
         end = start + limit if start + limit < len(table) else start

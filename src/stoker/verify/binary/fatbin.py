@@ -1,9 +1,9 @@
-"""Device code inside host binaries: the containers that nvcc's `fatbinary` writes. Unaware of ELF sections around them.
+"""Reads device code in host binaries: the containers that nvcc's `fatbinary` writes. Knows nothing of ELF sections.
 
-Layout, little endian, as written by CUDA 11 to 13 (agreement with `cuobjdump` is part of the tests). Container: u32
-magic, u16 version 1, u16 header size, u64 size of the entries that follow. Entry: u16 kind, u16 version, u32 header
-size, u64 payload size, u32 compressed size at 16, u16 minor and u16 major version of the code at 24, u32 architecture
-at 28, u64 flags at 40, u64 size before compression at 56.
+Layout, little endian, as written by CUDA 11 to 13 (tests check that `cuobjdump` agrees). Container: u32 magic, u16
+version 1, u16 header size, u64 size of the entries that follow. Entry: u16 kind, u16 version, u32 header size, u64
+payload size, u32 compressed size at 16, u16 minor and u16 major version of the code at 24, u32 architecture at 28, u64
+flags at 40, u64 size before compression at 56.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from stoker.verify.binary.magic_search import MagicSearch
 CONTAINER = 0xBA55ED50
 CONTAINER_BYTES = struct.pack("<I", CONTAINER)
 WRAPPER_BYTES = struct.pack("<I", 0x466243B1)
-"""Begins what registers a container (the toolkit's fatbinary_section.h): magic, version, and two addresses."""
+"""Begins the structure that registers a container (the toolkit's fatbinary_section.h): magic, version, and two
+addresses."""
 
 PTX, CUBIN, OLD_CUBIN, LTO_IR = 1, 2, 4, 8
 KINDS = {PTX: "ptx", CUBIN: "cubin", OLD_CUBIN: "cubin", LTO_IR: "lto"}
@@ -33,10 +34,10 @@ _COMPRESSED = 0x1000 | 0x2000 | 0x8000
 
 _HEADER = 16
 _FIRST_NEW_FORMAT = 100
-"""Machine code for capabilities from 10.0 on always was in format 1.8; that below is since CUDA 13 (seen in the
-wheels of torch 2.6 to 2.12 and in bitsandbytes' builds for CUDA 11.8 to 13.2)."""
+"""Machine code for capability 10.0 and later has always been in format 1.8; older capabilities use it since CUDA 13
+(seen in the wheels of torch 2.6 to 2.12 and in bitsandbytes' builds for CUDA 11.8 to 13.2)."""
 _MAX_GAP = 1 << 20
-"""Bytes without a container that are searched for the next one before the section is called broken."""
+"""Bytes without a container that are searched for the next one before the section counts as broken."""
 _WINDOW = 1 << 16
 _LEAST_ENTRY = 64
 _MAX_ARCH = 999
@@ -45,8 +46,8 @@ _MAX_ARCH = 999
 class Stub(NamedTuple):
     """How large, before compression, a cubin without any kernel may be, for architectures from `first` on.
 
-    Up to `surely` bytes it holds none, up to `perhaps` none either unless a larger one for another architecture is
-    beside it; `debug` is the bound of one with debug information (-G).
+    Up to `surely` bytes it has no kernel; up to `perhaps` it has none either, unless a larger one for another
+    architecture is beside it; `debug` is the bound for one with debug information (-G).
     """
 
     first: int
@@ -56,19 +57,19 @@ class Stub(NamedTuple):
 
 
 STUBS = (Stub(100, 4000, 4000, 9000), Stub(90, 1700, 2300, 4400), Stub(70, 1700, 1950, 4400), Stub(0, 1500, 1500, 1500))
-"""Measured with ptxas 12.4 to 13.0, with -c, -g and -lineinfo: without kernels and with an empty one.
+"""Measured with ptxas 12.4 to 13.0, with -c, -g and -lineinfo, without kernels and with an empty one.
 
-From 10.0 on none have up to 3632 bytes, the smallest kernel 4752; with -g 6304 and 11744. For 9.0 2224 and 2608; with
--g 3264 and 7088. From 7.0 on 1944 (what nvcc 13.0 links into every library has 1456 to 1824) and 2176, by ptxas 11.7
-2088; with -g 3112 and 5696. Before 7.0 the smallest kernel has 1544.
+From 10.0 on, cubins without kernels have up to 3632 bytes, the smallest kernel 4752; with -g 6304 and 11744. For 9.0
+2224 and 2608; with -g 3264 and 7088. From 7.0 on 1944 (what nvcc 13.0 links into every library has 1456 to 1824) and
+2176, by ptxas 11.7 2088; with -g 3112 and 5696. Before 7.0 the smallest kernel has 1544.
 """
 
 EMPTY_PTX = 80
-"""PTX no larger than this is its header (56 bytes); with an empty kernel it has 96."""
+"""PTX of at most this many bytes is only its header (56 bytes); with an empty kernel it has 96."""
 
 
 class Container(NamedTuple):
-    """Where a container begins, where its entries do, and where it ends."""
+    """Where a container begins, where its entries begin, and where it ends."""
 
     start: int
     entries: int
@@ -76,9 +77,9 @@ class Container(NamedTuple):
 
 
 def find_containers(source: ByteSource, deadline: Deadline, *, stray: bool = False) -> Iterator[Container]:
-    """The containers in order; raises UnreadableError where a run of them breaks off.
+    """Yield the containers in order; raises UnreadableError if a run of them breaks off.
 
-    `stray` ones lie among other bytes, as in `.rodata`: what does not begin like a container is passed over.
+    `stray` ones lie among other bytes, as in `.rodata`: everything that does not look like a container is skipped.
     """
     at = 0
     if not stray:
@@ -95,7 +96,7 @@ def find_containers(source: ByteSource, deadline: Deadline, *, stray: bool = Fal
 
 
 def _next_container(source: ByteSource, at: int, deadline: Deadline) -> Container | None:
-    """The next container of a run; None at the end. Linkers pad with zeros."""
+    """Return the next container of a run; None at the end. Linkers pad with zeros."""
     between = 0
     window = _LEAST_ENTRY
     while at < source.size:
@@ -109,17 +110,17 @@ def _next_container(source: ByteSource, at: int, deadline: Deadline) -> Containe
         between += len(data) if data.strip(b"\0") else 0
         if between > _MAX_GAP:
             break
-        # The magic may lie across the end of what was read; the last bytes of all are no magic.
+        # The magic may cross the end of this window; at the end of the source nothing can follow.
         at += len(data) - 3 if at + len(data) < source.size else len(data)
         window = _WINDOW
     if between:
-        raise UnreadableError(f"bytes that are no device code container, {between} or so before {at}")
+        raise UnreadableError(f"bytes that are not a device code container, {between} or so before {at}")
     return None
 
 
 def stray_container(source: ByteSource, at: int) -> Container | None:
-    """The container that begins at `at`, if it and its first entry make sense: the magic is also a constant in programs
-    that look for it."""
+    """Return the container at `at` if it and its first entry are valid: the magic is also a constant in programs that
+    search for it."""
     head = source.read(at, _HEADER + _LEAST_ENTRY)
     if len(head) < _HEADER + _LEAST_ENTRY:
         return None
@@ -153,7 +154,7 @@ _ENTRY = struct.Struct("<HHIQI")
 
 
 def read_images(source: ByteSource, container: Container, deadline: Deadline) -> Iterator[Image]:
-    """The images of one container; raises UnreadableError where it breaks off."""
+    """Yield the images of one container; raises UnreadableError if it breaks off."""
     at, end = container.entries, container.end
     while at < end:
         deadline.check()

@@ -1,4 +1,4 @@
-"""The device code of one file, counted: by architecture, and module by module. Unaware of where in the file it lies."""
+"""Counts the device code of one file by architecture and by module. Knows nothing of where in the file it lies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Module:
     doubtful: Counter[Code] = field(default_factory=Counter)
 
     def add(self, image: Image) -> None:
-        """Note what this image offers."""
+        """Add what this image offers."""
         code = Code(image.kind, image.arch, image.version)
         if image.doubtful:
             self.doubtful[code] += 1
@@ -38,14 +38,14 @@ class _Module:
             self.hollow.add(code)
 
     def empty_after_all(self) -> Counter[Code]:
-        """The doubtful ones, counted, where no larger machine code is beside them."""
+        """Return the doubtful images, counted, if no larger machine code is beside them."""
         return Counter() if any(c.kind == "cubin" for c in self.codes) else self.doubtful
 
     def codes_of_all(self) -> frozenset[Code]:
-        """The choice that this module offers.
+        """Return the device code that this module offers.
 
-        PTX beside empty machine code of its number is empty too: nvcc writes some for a source without a kernel. Other
-        PTX beside it has kernels: those of a source that defines them from some architecture on.
+        PTX beside empty machine code of the same capability is empty too: nvcc writes both for a source without a
+        kernel. Other PTX beside it has kernels: the source defines them only from some architecture on.
         """
         empty = self.empty_after_all()
         codes = self.codes | (self.doubtful.keys() - empty.keys())
@@ -59,7 +59,7 @@ class _Module:
 
 @dataclass(slots=True)
 class Inventory:
-    """Images seen so far."""
+    """The images seen so far."""
 
     count: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
     size: Counter[tuple[Kind, Arch]] = field(default_factory=Counter)
@@ -73,8 +73,8 @@ class Inventory:
     pieces: int = 0
 
     def add(self, images: Iterable[Image], *, as_data: bool = False) -> None:
-        """Count one module's images. LTO code that lies among other data is the input of a linker that the program
-        calls (libmathdx): it is none of what the file lacks a device link for."""
+        """Count one module's images. LTO code among other data is input for a linker that the program calls
+        (libmathdx), so the file needs no device link for it."""
         module = _Module()
         for image in images:
             if image.kind not in ("cubin", "ptx"):
@@ -87,7 +87,7 @@ class Inventory:
     def add_containers(
         self, source: ByteSource, deadline: Deadline, *, stray: bool = False, as_data: bool = False
     ) -> None:
-        """Count all containers, each one module. What was counted before a break stays."""
+        """Count all containers, one module each. What was counted before the source breaks off stays counted."""
         for container in find_containers(source, deadline, stray=stray):
             self.add(read_images(source, container, deadline), as_data=as_data)
 
@@ -118,11 +118,11 @@ class Inventory:
             raise UnreadableError(f"more than {_MAX_CHOICES} kinds of device code: no compiler writes that")
 
     def toolkit_of_ptx(self) -> tuple[int, int]:
-        """The newest CUDA version whose nvcc wrote PTX in it; (0, 0) without any."""
+        """Return the newest CUDA version whose nvcc wrote PTX here; (0, 0) without any."""
         return max(map(toolkit_of_ptx, self.ptx.values()), default=(0, 0))
 
     def archs(self) -> tuple[HeldArch, ...]:
-        """By kind, then by architecture."""
+        """Return what the file holds, by kind and then by architecture."""
         return tuple(self._held(*key) for key in sorted(self.count))
 
     def _held(self, kind: Kind, arch: Arch) -> HeldArch:

@@ -1,4 +1,4 @@
-"""Looks for a few fixed byte strings in a source, a window at a time. Unaware of what they begin."""
+"""Searches a source for a few fixed byte strings, window by window. Knows nothing of what follows them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _WINDOW = 1 << 18
 
 
 class Found(NamedTuple):
-    """Where a string was found, and which of them."""
+    """Where a string was found, and the index of that string."""
 
     offset: int
     which: int
 
 
 class MagicSearch:
-    """Searches a source forwards. ahocorasick-rs compares 32 bytes at a time, for one string seven times as fast as
-    `bytes.find`; for four at once it does not."""
+    """Searches a source forward. ahocorasick-rs compares 32 bytes at a time for a single string, seven times as fast as
+    `bytes.find`, but not for four at once; hence one automaton per string."""
 
     def __init__(self, source: ByteSource, strings: Sequence[bytes], deadline: Deadline) -> None:
         self._source = source
@@ -34,11 +34,11 @@ class MagicSearch:
         self._searched = 0
 
     def next(self, at: int) -> Found | None:
-        """The first string from `at` on, None without one; raises UnreadableError for a source that breaks off."""
+        """Return the first string from `at` on, None without one; raises UnreadableError if the source breaks off."""
         while self._found and self._found[0].offset < at:
             self._found.popleft()
         if self._searched < at:
-            # Whoever skips something looks for the next right behind it, mostly.
+            # A caller that skips something usually finds the next string directly behind it.
             self._found.clear()
             self._searched = at
             self._look(_PROBE)
@@ -52,7 +52,7 @@ class MagicSearch:
         data = self._source.read(at, window)
         if len(data) < min(window, self._source.size - at):
             raise UnreadableError(f"cut off: {self._source.size} bytes were promised, {at + len(data)} are there")
-        # A string may lie across the window's end; what begins in the overlap is found with the next one.
+        # A string may cross the window's end; one that begins in the overlap is found with the next window.
         end = at + len(data)
         self._searched = end if end == self._source.size else max(at + 1, end - self._overlap)
         self._found.extend(

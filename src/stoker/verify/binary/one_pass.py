@@ -1,6 +1,6 @@
-"""What lies in a deflated ELF file, found on the way to its section headers, which are at its end.
+"""Collects what a deflated ELF file contains on the way to its section headers, which are at its end.
 
-They say what of it counts. To go back for that is to inflate once more, so all of it is noted first.
+The headers say which of it counts. Going back would mean inflating the file again, so everything is noted first.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from stoker.verify.binary.other_code import BUNDLE, bundle_targets
 from stoker.verify.binary.ptx import TEXT_BYTES, ptx_text
 
 _SECTION_NAMES = b".shstrtab\0"
-"""Is in the table of section names; lld puts that before the symbols for debuggers, which may have 200 MB."""
+"""Part of the table of section names; lld puts that table before the debug symbols, which may have 200 MB."""
 _AROUND = 1 << 12
-"""Bytes before and behind it that are kept: the section names of a linked file have some 400."""
+"""Bytes before and after it that are kept: the section names of a linked file take about 400."""
 
 _TAIL = 1 << 16
-"""Bytes before the section headers that are kept: what GNU ld and patchelf put there."""
+"""Bytes before the section headers that are kept: GNU ld and patchelf put there what is read later."""
 
 _SOUGHT = (CONTAINER_BYTES, WRAPPER_BYTES, BUNDLE, _SECTION_NAMES, TEXT_BYTES)
 _MAX_HELD = 100_000
-"""Pieces of device code that are noted, some 200 bytes each; the largest library of torch 2.15 has 3,000."""
+"""Pieces of device code that are noted, about 200 bytes each; the largest library of torch 2.15 has 3,000."""
 
 MAX_TEXTS = 10_000
-"""Pieces of PTX as text in one file that are counted."""
+"""Pieces of PTX text in one file that are counted."""
 
 _WRAPPER_VERSIONS = (1, 2)
 
 
 class HeldContainer(NamedTuple):
-    """The place of a container, or of PTX as text, and what is in it."""
+    """The place of a container, or of PTX text, and its images."""
 
     start: int
     end: int
@@ -46,10 +46,10 @@ class HeldContainer(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What was seen: containers in order, the versions of their wrappers, AMD's targets with their counts, and PTX as
+    """What was seen: containers in order, the versions of their wrappers, AMD's targets with their counts, and PTX
     text.
 
-    `complete` is false where there were too many containers to be noted.
+    `complete` is False if there were too many containers to note.
     """
 
     containers: list[HeldContainer]
@@ -60,7 +60,7 @@ class Passed(NamedTuple):
 
 
 def pass_through(source: DeflatedSource, deadline: Deadline) -> Passed:
-    """Go through a file once; raises UnreadableError where it breaks off."""
+    """Read through a file once; raises UnreadableError if it breaks off."""
     _keep_what_is_read_later(source)
     search = MagicSearch(source, _SOUGHT, deadline)
     containers: list[HeldContainer] = []
@@ -92,7 +92,7 @@ def _text(source: ByteSource, at: int) -> list[HeldContainer]:
 
 
 def _keep_what_is_read_later(source: DeflatedSource) -> None:
-    """The dynamic section, and everything from shortly before the section headers on, where that is not too much."""
+    """Keep the dynamic section, and everything from shortly before the section headers on, if that is not too much."""
     header = read_header(source)
     for segment in read_segments(source, header):
         if segment.type == PT_DYNAMIC:
@@ -102,7 +102,8 @@ def _keep_what_is_read_later(source: DeflatedSource) -> None:
 
 
 def _wrapper_version(source: ByteSource, at: int) -> set[int]:
-    """The version in a wrapper; the magic is also a constant in the code that reads it."""
+    """Return the version in a wrapper, as a set; empty if this is no wrapper, because the magic is also a constant in
+    code that reads it."""
     data = source.read(at + len(WRAPPER_BYTES), 4)
     version = struct.unpack("<I", data)[0] if len(data) == 4 and at % 8 == 0 else 0
     return {version} & set(_WRAPPER_VERSIONS)

@@ -1,4 +1,4 @@
-"""What a binary holds that is not for NVIDIA's GPUs under Linux: AMD's device code, and programs of other systems.
+"""Reads what is not for NVIDIA's GPUs under Linux: AMD's device code, and binaries of other systems.
 
 Layouts: LLVM's "Clang Offload Bundler" page for AMD; Microsoft's "PE Format"; Apple's mach-o/loader.h.
 """
@@ -14,11 +14,11 @@ from stoker.verify.binary.byte_source import ByteSource, PartSource, UnreadableE
 
 HIP_SECTION = ".hip_fatbin"
 HIDDEN_TARGETS = "ROCm"
-"""Stands for AMD's targets where compression hides them."""
+"""Used instead of AMD's targets if compression hides them."""
 
 SYCL = "SYCL"
 SYCL_SECTIONS = (".tgtimg", "OFFLOAD_DEVICE_CODE")
-"""Where icpx puts device code for Intel's GPUs."""
+"""Sections in which icpx puts device code for Intel's GPUs."""
 
 BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 _COMPRESSED = b"CCOB"
@@ -34,7 +34,7 @@ _MACH_FAT = b"\xca\xfe\xba\xbe"
 _MACH_MACHINES = {0x01000007: "x86_64", 0x0100000C: "aarch64"}
 _MAX_SECTIONS = 1000
 _IMPORTS_AT = {0x10B: 104, 0x20B: 120}
-"""Where the second of the optional header's data directories is, in files of 32 and of 64 bit."""
+"""Offset of the second data directory in the optional header, for 32 and 64 bit files."""
 _IMPORT = struct.Struct("<IIIII")
 _MAX_IMPORTS = 1000
 _MAX_DLL_NAME = 256
@@ -50,7 +50,7 @@ class OtherBinary(NamedTuple):
 
 
 def hip_targets(section: ByteSource) -> dict[str, int]:
-    """AMD's targets (gfx90a) in a section of HIP code, and how often; "ROCm" where compression hides them."""
+    """Return AMD's targets (gfx90a) in a section of HIP code, with their counts; "ROCm" if compression hides them."""
     found: Counter[str] = Counter()
     at = 0
     for _ in range(_MAX_BUNDLES):
@@ -69,7 +69,8 @@ def hip_targets(section: ByteSource) -> dict[str, int]:
 
 
 def bundle_targets(source: ByteSource, at: int) -> Counter[str]:
-    """AMD's targets in the bundle at `at`, and how often; none where only its magic is there, as in AMD's runtime."""
+    """Return AMD's targets in the bundle at `at`, with their counts; none if only the magic is there, as in AMD's
+    runtime."""
     return _targets(source.read(at, _MAX_HEADER))
 
 
@@ -78,7 +79,7 @@ def _targets(head: bytes) -> Counter[str]:
 
 
 def _entries(head: bytes) -> list[tuple[int, int]]:
-    """Offset and size of each code object of a bundle."""
+    """Return offset and size of each code object in a bundle."""
     place = len(BUNDLE) + 8
     if len(head) < place:
         return []
@@ -99,13 +100,13 @@ def _header_end(head: bytes) -> int:
 
 
 def is_other(source: ByteSource) -> bool:
-    """Whether the first bytes are those of a binary of Windows or macOS."""
+    """Whether the first bytes are those of a binary for Windows or macOS."""
     head = source.read(0, 4)
     return head[:2] == b"MZ" or head in _MACH or head == _MACH_FAT
 
 
 def read_other(source: ByteSource) -> OtherBinary | None:
-    """A binary of Windows or macOS, None for anything else; raises UnreadableError for a broken one.
+    """Read a binary for Windows or macOS; None for anything else. Raises UnreadableError for a broken one.
 
     `needed` are the DLLs that it imports.
     """
@@ -131,7 +132,8 @@ def read_other(source: ByteSource) -> OtherBinary | None:
 
 
 def _imports(source: ByteSource, optional: int, table: bytes) -> tuple[str, ...]:
-    """The names of the DLLs in the import table; none where its headers lead nowhere: nothing else rests on them."""
+    """Return the names of the DLLs in the import table; none if its headers are invalid, because nothing else depends
+    on them."""
     (magic,) = struct.unpack("<H", source.read(optional, 2).ljust(2, b"\0"))
     directory = source.read(optional + _IMPORTS_AT[magic], 8) if magic in _IMPORTS_AT else b""
     place = _place(table, *struct.unpack_from("<I", directory)) if len(directory) == 8 else None
@@ -148,7 +150,8 @@ def _imports(source: ByteSource, optional: int, table: bytes) -> tuple[str, ...]
 
 
 def _place(table: bytes, address: int) -> int | None:
-    """Where in the file the byte of this address is, by the section headers; None where it is in none."""
+    """Return the offset in the file of the byte at this address, by the section headers; None if it is in no
+    section."""
     for row in range(0, len(table), 40):
         start, size, place = struct.unpack_from("<III", table, row + 12)
         if start <= address < start + size:
@@ -157,7 +160,7 @@ def _place(table: bytes, address: int) -> int | None:
 
 
 def _fatbin_section(source: ByteSource, table: bytes) -> ByteSource | None:
-    """The section that Linux calls .nv_fatbin; names have eight characters."""
+    """Return the section that Linux calls .nv_fatbin; names have eight characters here."""
     for row in range(0, len(table), 40):
         name, size, place = table[row : row + 8], *struct.unpack_from("<II", table, row + 16)
         if name == b".nv_fatb":

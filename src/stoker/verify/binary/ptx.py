@@ -1,4 +1,4 @@
-"""PTX as text that says its language's version and its target: by itself, or among a library's data. Unaware of
+"""Recognises PTX as text by its version and target: as a file, or among a library's data. Knows nothing of
 containers."""
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ _PTX_START = re.compile(rb"\s*\.version\s+(\d{1,2})\.(\d)\s+\.target\s+sm_(\d{2,
 
 
 TEXT_BYTES = b".version "
-"""How PTX among a library's data is found."""
+"""Marks PTX among a library's data."""
 _MAX_TEXT = 1 << 14
-"""Bytes in which a text names its first kernel."""
+"""Bytes of a text that are searched for its first kernel."""
 
 
 def is_ptx(source: ByteSource) -> bool:
-    """True for PTX by itself: text that begins with the version of its language and its target."""
+    """Whether the source is a PTX file: text that begins with the version of the language and the target."""
     return _ptx_start(source) is not None
 
 
 def read_ptx(source: ByteSource) -> Image:
-    """A file of PTX as one image; raises UnreadableError."""
+    """Return a PTX file as one image; raises UnreadableError."""
     match = _ptx_start(source)
     if match is None:
         raise UnreadableError("not PTX: it does not begin with .version and .target")
@@ -35,8 +35,8 @@ def read_ptx(source: ByteSource) -> Image:
 
 
 def ptx_text(source: ByteSource, at: int) -> Image | None:
-    """The text that a program hands to the driver, whose `.version` is at `at`; None where there is no kernel in it: a
-    compiler has such words too, and functions to link with."""
+    """Return the PTX text whose `.version` is at `at`; None if it has no kernel: a compiler contains such words too,
+    and functions to link with."""
     match = _PTX_START.match(source.read(at, 128))
     if match is None:
         return None

@@ -1,4 +1,5 @@
-"""One binary to one report: device code by architecture, and what the dynamic linker needs. Unaware of devices."""
+"""Reads one binary into a report: device code by architecture, and what the dynamic linker needs. Knows nothing of
+GPUs."""
 
 from __future__ import annotations
 
@@ -55,10 +56,12 @@ from stoker.verify.binary.symbols import Symbols
 
 LINKED, RELOCATABLE, WRAPPERS = ".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"
 """Sections with device code. The second holds code that still needs a device link (`-rdc=true`): it counts in objects
-and static libraries; what of it a linked file can run has been copied to the first. The third points at either."""
+and static libraries; in a linked file, everything that can run has been copied to the first. The third points to
+either."""
 
 _MAX_PADDING = 256
-"""Zeros that linkers put between two objects' containers, at most: they are aligned to 8 bytes, seldom to more."""
+"""Zeros that linkers put between the containers of two objects, at most: these are aligned to 8 bytes, rarely to
+more."""
 
 _LEAST_AREA = 80
 """Bytes of the smallest container: its header and that of one entry."""
@@ -69,7 +72,7 @@ Sibling = Callable[[str], FileSource]
 
 
 class Binary(NamedTuple):
-    """A file's report, and its headers where it is one ELF file."""
+    """A file's report, and its headers if it is a single ELF file."""
 
     report: ReadFile
     elf: Elf | None
@@ -77,7 +80,7 @@ class Binary(NamedTuple):
 
 
 def recognised(source: ByteSource) -> bool:
-    """True when the first bytes are those of a binary that this module reads, or of PTX."""
+    """Whether the first bytes are those of a binary that this module reads, or of PTX."""
     return (
         source.read(0, 4) in (b"\x7fELF", CONTAINER_BYTES)
         or archive.is_archive(source)
@@ -87,7 +90,8 @@ def recognised(source: ByteSource) -> bool:
 
 
 def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibling | None = None) -> Binary:
-    """The report of one binary. Never raises for what is in the file: that becomes a problem of the report."""
+    """Read one binary into a report. Never raises because of the file's content: that becomes a problem in the
+    report."""
     inventory = Inventory()
     problems: list[Problem] = []
     elf: Elf | None = None
@@ -119,7 +123,7 @@ def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibl
             dynamic = read_dynamic(source, elf)
     except (UnreadableError, OSError) as err:
         problems.append(Problem("error", path, str(err), "build or copy the file again", unreadable=True))
-    # What was half read is not judged: who knows what is in the other half.
+    # What was read only in part is not judged: the other part is unknown.
     modules = inventory.modules if not any(p.unreadable for p in problems) else Counter()
     report = ReadFile(
         path=path,
@@ -137,27 +141,29 @@ def read_binary(path: str, source: ByteSource, deadline: Deadline, sibling: Sibl
 
 
 def _toolkit(elf: Elf | None, inventory: Inventory) -> tuple[int, int] | None:
-    """The CUDA version that a file shows: by its machine code, and where it registers its kernels with a runtime, by
-    the PTX beside them, which the nvcc of that runtime wrote."""
+    """Return the CUDA version that a file shows: by its machine code, and, if it registers its kernels with the CUDA
+    runtime, by the PTX beside them, which the nvcc of that runtime wrote."""
     registers = elf is not None and elf.type != ET_REL and bool(elf.named(WRAPPERS))
     found = max(inventory.toolkit, inventory.toolkit_of_ptx() if registers else (0, 0))
     return found if found > (0, 0) else None
 
 
 def with_calls(binary: Binary, symbols: Symbols) -> Binary:
-    """The same with what its symbols show of what it calls."""
+    """Return the binary with what its symbols show about its calls."""
     calls = any(s.name.startswith(_COMPILING) for s in symbols.needed)
     return binary._replace(report=replace(binary.report, calls_compiler=calls))
 
 
 _COMPILING = (b"nvrtc", b"cuModuleLoad", b"cuLibraryLoad", b"cuLinkCreate")
-"""How the names of functions begin that compile device code, or load what a library beside this one has compiled
+"""Prefixes of functions that compile device code, or load what a library beside this one has compiled
 (cuequivariance-ops-torch leaves NVRTC to libcue_ops.so)."""
 
 
 def _counted(passed: Passed, elf: Elf, inventory: Inventory) -> bool:
-    """Count what was seen on the way through a file where that is all there is; False, and nothing counted, where the
-    sections have to be looked into."""
+    """Count what the pass through a file found, if that is everything.
+
+    Returns False, and counts nothing, if the sections must be read.
+    """
     whole = all(_full(s, passed.containers) and not s.flags & SHF_COMPRESSED for s in elf.named(LINKED))
     if not whole or not passed.complete or elf.type == ET_REL:
         return False
@@ -197,7 +203,7 @@ def _hip_targets(source: ByteSource, elf: Elf, passed: Passed | None) -> Mapping
 
 
 def _read_sections(source: ByteSource, elf: Elf, inventory: Inventory, deadline: Deadline) -> None:
-    """Count what nvcc puts into sections of its own, and containers among other data, as TensorFlow's are."""
+    """Count the device code in nvcc's own sections, and containers among other data, as in TensorFlow."""
     own = (LINKED, RELOCATABLE) if elf.type == ET_REL else (LINKED,)
     read = 0
     for section in sorted(_holding_data(elf, own) if elf.sections else [_everything(source)], key=lambda s: s.offset):
@@ -215,8 +221,8 @@ def _read_sections(source: ByteSource, elf: Elf, inventory: Inventory, deadline:
 
 
 def _read_texts(source: ByteSource, elf: Elf, inventory: Inventory, deadline: Deadline) -> None:
-    """Count PTX that lies as text among the data of a linked file without other device code, as Mojo's does: the
-    program hands it to the driver."""
+    """Count PTX that is text among the data of a linked file without other device code, as in Mojo's: the program
+    passes it to the driver."""
     if inventory.count or elf.type == ET_REL:
         return
     for section in _holding_data(elf, ()):
@@ -230,7 +236,7 @@ def _read_texts(source: ByteSource, elf: Elf, inventory: Inventory, deadline: De
 
 
 def _holding_data(elf: Elf, own: tuple[str, ...]) -> list[ElfSection]:
-    """The sections in which device code may lie: nvcc's own, and data. Code and tables of the linker are none."""
+    """Return the sections that may contain device code: nvcc's own, and data; not host code or the linker's tables."""
     return [
         s for s in elf.sections
         if (s.name in own and s.type != SHT_NOBITS)
@@ -243,12 +249,13 @@ _NO_DATA = (".eh_frame", ".gcc_except_table", ".nv.", ".got", ".plt")
 
 
 def _everything(source: ByteSource) -> ElfSection:
-    """All of a file whose section headers were stripped."""
+    """Return a section that stands for the whole of a file without section headers."""
     return ElfSection("", SHT_PROGBITS, 0, 0, source.size)
 
 
 def _device_link_problems(path: str, elf: Elf, wrappers: set[int]) -> list[Problem]:
-    """A device link registers its result by a wrapper of version 2, others have 1."""
+    """Return a problem if no device link was done. A device link registers its result with a wrapper of version 2;
+    other wrappers have version 1."""
     linked = _LINKED_WRAPPER in wrappers if wrappers else bool(elf.named(LINKED))
     if not elf.named(RELOCATABLE) or linked:
         return []
@@ -263,7 +270,7 @@ _MAX_WRAPPERS = 100_000
 
 
 def _wrapper_versions(source: ByteSource, elf: Elf, passed: Passed | None = None) -> set[int]:
-    """The versions of the wrappers that register device code."""
+    """Return the versions of the wrappers that register device code."""
     if passed is not None:
         return set(passed.wrappers) if elf.named(WRAPPERS) else set()
     versions: set[int] = set()

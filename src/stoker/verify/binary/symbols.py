@@ -1,8 +1,9 @@
-"""The symbols that an ELF file needs and offers, as the dynamic linker compares them. Unaware of where libraries are.
+"""Reads the symbols that an ELF file needs and offers, as the dynamic linker compares them. Knows nothing of search
+paths.
 
 Layout: System V ABI (symbol table), the LSB's "Symbol Versioning" (.gnu.version, .gnu.version_d, .gnu.version_r), and
-binutils' .gnu.hash. Of the names that a file offers only their hashes are read, which it holds itself: TensorFlow 2.21
-offers 600,000, 87 MB long. A hash has 31 bits, so of 3,500 names that are nowhere one is thought to be there.
+binutils' .gnu.hash. Of the offered names only the hashes in the file are read: TensorFlow 2.21 offers 600,000 names of
+87 MB. A hash has 31 bits, so about one in 3,500 undefined names is taken for defined.
 """
 
 from __future__ import annotations
@@ -25,27 +26,27 @@ _SHT_DYNSYM = 11
 _STB_LOCAL, _STB_WEAK = 0, 2
 _VER_FLG_BASE, _VER_FLG_WEAK = 1, 2
 _HIDDEN = 0x8000
-"""Of a symbol's version: only who asks for just this version gets it."""
+"""Flag of a symbol's version: only a file that asks for exactly this version gets the symbol."""
 
 _MAX_SYMBOLS = 4_000_000
 _MAX_RECORDS = 1 << 13
 _MAX_NAME = 1 << 16
 _MAX_CHAIN = 256
-"""Symbols of one bucket that are looked at: linkers make four or so."""
+"""Symbols of one bucket that are looked at: linkers make about four."""
 _MAX_VERSION = 256
-"""Bytes of a version's name: many records may point at one long name."""
+"""Bytes of a version's name: many records may point to one long name."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeededSymbol:
-    """A symbol that somebody else must define; the version is empty where any will do."""
+    """A symbol that another file must define; the version is empty if any will do."""
 
     name: bytes
     version: bytes
 
     @property
     def digest(self) -> int:
-        """As .gnu.hash has it. Costly: 300,000 of paddle's take two seconds."""
+        """The hash as in .gnu.hash. Expensive: 300,000 symbols of paddle take two seconds."""
         found = 5381
         for byte in self.name:
             found = found * 33 + byte & 0xFFFFFFFF
@@ -53,7 +54,7 @@ class NeededSymbol:
 
 
 class NeededVersion(NamedTuple):
-    """A version that a library must define, by that library's name; without it the loader gives up."""
+    """A version that a library must define, with that library's name; without it the loader refuses the file."""
 
     library: str
     version: str
@@ -61,7 +62,7 @@ class NeededVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """What one file needs and offers. `versions` is None for a file that defines none, whom no version is asked of."""
+    """What one file needs and offers. `versions` is None for a file that defines none; no version is demanded of it."""
 
     needed: tuple[NeededSymbol, ...]
     needed_versions: tuple[NeededVersion, ...]
@@ -71,7 +72,7 @@ class Symbols:
     _offered: _HashTable | _NameTable
 
     def offers(self, symbol: NeededSymbol) -> bool:
-        """Whether this file defines the symbol, in the version asked for where it has versions."""
+        """Whether this file defines the symbol, in the requested version if it has versions."""
         for number in self._offered.versions_of(symbol):
             if not symbol.version and not number & _HIDDEN:
                 return True
@@ -81,8 +82,9 @@ class Symbols:
 
 
 class _HashTable(NamedTuple):
-    """Symbols by their hashes, as .gnu.hash has them: each bucket names the first of a chain of hashes, whose last one
-    has its last bit set. The first hash is that of symbol `first`; `numbers` are all symbols' versions."""
+    """Symbols by hash, as in .gnu.hash: each bucket names the first of a chain of hashes, and the last hash of a chain
+    has its lowest bit set. The first hash belongs to symbol `first`; `numbers` are the version numbers of all
+    symbols."""
 
     buckets: array[int]
     first: int
@@ -90,7 +92,7 @@ class _HashTable(NamedTuple):
     numbers: array[int]
 
     def versions_of(self, symbol: NeededSymbol) -> Iterator[int]:
-        """The number of the version of each symbol of this name's hash."""
+        """Yield the version number of each symbol with this name's hash."""
         digest = symbol.digest
         start = self.buckets[digest % len(self.buckets)] if self.buckets else 0
         if start < self.first:
@@ -103,18 +105,18 @@ class _HashTable(NamedTuple):
 
 
 class _NameTable(NamedTuple):
-    """The same for a file without such a table (--hash-style=sysv): Python's own hash of each name, whose last bits are
-    the number of the version, in order."""
+    """The same for a file without such a table (--hash-style=sysv): Python's hash of each name, with the version number
+    in the lowest bits, sorted."""
 
     entries: array[int]
 
     @classmethod
     def of(cls, symbols: Iterable[tuple[bytes, int]]) -> _NameTable:
-        """The table of names and the numbers of their versions."""
+        """Return the table for names and their version numbers."""
         return cls(array("q", sorted(hash(name) & ~_NUMBER_MASK | number for name, number in symbols)))
 
     def versions_of(self, symbol: NeededSymbol) -> Iterator[int]:
-        """The number of the version of each symbol of this name's hash."""
+        """Yield the version number of each symbol with this name's hash."""
         first = hash(symbol.name) & ~_NUMBER_MASK
         for place in range(bisect_left(self.entries, first), len(self.entries)):
             if self.entries[place] & ~_NUMBER_MASK != first:
@@ -126,7 +128,7 @@ _NUMBER_MASK = 0xFFFF
 
 
 def read_symbols(source: ByteSource, elf: Elf) -> Symbols | None:
-    """The dynamic symbols of a linked file, None where it has none; raises UnreadableError."""
+    """Read the dynamic symbols of a linked file; None if it has none. Raises UnreadableError."""
     segment = next((s for s in elf.segments if s.type == PT_DYNAMIC), None)
     values = dict(dynamic_tags(source, elf, segment)) if segment is not None else {}
     if not {_DT_STRTAB, _DT_SYMTAB} <= values.keys():
@@ -151,8 +153,8 @@ def read_symbols(source: ByteSource, elf: Elf) -> Symbols | None:
 
 
 def _unhashed(table: bytes, form: struct.Struct, elf: Elf) -> list[int]:
-    """The symbols of this part of the table that anybody is asked for, packed, in the order of their names: these are
-    read from a source that goes forward best."""
+    """Return the relevant symbols of this part of the table, packed, in the order of their names: the source is fastest
+    when it is read forward."""
     found = []
     info_at, section_at = (1, 3) if elf.bits == 64 else (3, 5)
     for index, entry in enumerate(form.iter_unpack(table)):
@@ -164,8 +166,8 @@ def _unhashed(table: bytes, form: struct.Struct, elf: Elf) -> list[int]:
 
 
 def _named(symbols: list[int], strings: Strings) -> Iterator[tuple[int, bool, bytes]]:
-    """Of each packed symbol its place in the table, whether it is defined there, and its name."""
-    left = 4 * strings.size + _MAX_NAME  # names may share their ends, but a file of nothing else is a bomb
+    """Yield, for each packed symbol, its place in the table, whether it is defined there, and its name."""
+    left = 4 * strings.size + _MAX_NAME  # names may share their ends, but a file with nothing else is a bomb
     for symbol in symbols:
         name = strings.raw(symbol >> 32, _MAX_NAME)
         left -= len(name)
@@ -175,7 +177,7 @@ def _named(symbols: list[int], strings: Strings) -> Iterator[tuple[int, bool, by
 
 
 def _hash_table(source: ByteSource, elf: Elf, values: dict[int, int], numbers: array[int]) -> _HashTable | None:
-    """The file's own table; None where it has none."""
+    """Return the file's own hash table; None if it has none."""
     if _DT_GNU_HASH not in values:
         return None
     at = file_offset(elf, values[_DT_GNU_HASH])
@@ -185,7 +187,7 @@ def _hash_table(source: ByteSource, elf: Elf, values: dict[int, int], numbers: a
     at += 16 + bloom * elf.bits // 8
     buckets = _numbers_at(source, elf, "I", at, count)
     if not any(buckets):
-        return None  # that of a file which offers nothing, in which GNU ld names the first symbol all the same
+        return None  # this file offers nothing; GNU ld names the first symbol anyway
     if first > len(numbers):
         raise UnreadableError(f"its hash table begins at symbol {first} of {len(numbers)}")
     chain = _numbers_at(source, elf, "I", at + 4 * count, len(numbers) - first)
@@ -193,8 +195,8 @@ def _hash_table(source: ByteSource, elf: Elf, values: dict[int, int], numbers: a
 
 
 def _table(source: ByteSource, elf: Elf, values: dict[int, int], row: int) -> tuple[int, int]:
-    """Where the symbol table, of rows of so many bytes, begins, and how many it has. Nothing in a file without section
-    headers says how many; every linker puts the names behind them."""
+    """Return the offset of the symbol table, whose rows have `row` bytes, and its number of rows. Without section
+    headers no field has the number; every linker puts the names directly after the table."""
     start = file_offset(elf, values[_DT_SYMTAB])
     sizes = [s.size for s in elf.sections if s.type == _SHT_DYNSYM and s.offset == start]
     size = sizes[0] if sizes else max(0, file_offset(elf, values[_DT_STRTAB]) - start)
@@ -206,7 +208,7 @@ def _table(source: ByteSource, elf: Elf, values: dict[int, int], row: int) -> tu
 
 
 def _numbers(source: ByteSource, elf: Elf, values: dict[int, int], count: int) -> array[int]:
-    """The number of each symbol's version, 0 in a file without versions."""
+    """Return the number of each symbol's version, 0 in a file without versions."""
     if _DT_VERSYM not in values:
         return array("H", bytes(2 * count))
     return _numbers_at(source, elf, "H", file_offset(elf, values[_DT_VERSYM]), count)
@@ -223,7 +225,7 @@ def _numbers_at(source: ByteSource, elf: Elf, form: str, at: int, count: int) ->
 def _needed(
     source: ByteSource, elf: Elf, values: dict[int, int], strings: Strings
 ) -> tuple[dict[int, bytes], tuple[NeededVersion, ...]]:
-    """Versions by number, and those without which the loader refuses the file (not the weak ones)."""
+    """Return versions by number, and those without which the loader refuses the file (not the weak ones)."""
     names: dict[int, bytes] = {}
     found: list[NeededVersion] = []
     left = _MAX_RECORDS
@@ -240,7 +242,8 @@ def _needed(
 def _defined(
     source: ByteSource, elf: Elf, values: dict[int, int], strings: Strings
 ) -> tuple[dict[int, bytes], frozenset[str] | None]:
-    """Versions by number, and all names: the base version, the file's own name, belongs to no symbol."""
+    """Return versions by number, and all names. The base version, which is the file's own name, belongs to no
+    symbol."""
     names: dict[int, bytes] = {}
     every: set[str] = set()
     records = _records(source, elf, values, _DT_VERDEF, _DT_VERDEFNUM, "HHHHIII")
@@ -262,7 +265,7 @@ def _records(
 
 
 def _chain(source: ByteSource, elf: Elf, at: int, count: int, form: str) -> list[tuple[int, tuple[int, ...]]]:
-    """Records that each name the distance to the next one in their last field, with their places."""
+    """Return records, with their places, whose last field is the distance to the next one."""
     layout = struct.Struct(elf.order + form)
     found: list[tuple[int, tuple[int, ...]]] = []
     for _ in range(min(count, _MAX_RECORDS)):

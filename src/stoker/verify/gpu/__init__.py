@@ -1,1 +1,1 @@
-"""GPUs: which there are, what they are called, and a kernel run on each."""
+"""Finds GPUs, knows their names, and runs a kernel on each."""

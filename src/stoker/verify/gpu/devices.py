@@ -1,4 +1,4 @@
-"""A GPU to judge for, by capability or by name. Unaware of binaries, and of which GPUs this machine has."""
+"""A GPU to judge for, by capability or name. Knows nothing of binaries or of this machine's GPUs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ CAPABILITIES = frozenset({
     (3, 0), (3, 2), (3, 5), (3, 7), (5, 0), (5, 2), (5, 3), (6, 0), (6, 1), (6, 2), (7, 0), (7, 2), (7, 5), (8, 0),
     (8, 6), (8, 7), (8, 8), (8, 9), (9, 0), (10, 0), (10, 1), (10, 3), (10, 7), (11, 0), (12, 0), (12, 1),
 })  # fmt: skip
-"""All that there are, from Kepler to Rubin (`nvcc --list-gpu-arch` of CUDA 10 to 13, and NVIDIA's pages as in
+"""All that exist, from Kepler to Rubin (`nvcc --list-gpu-arch` of CUDA 10 to 13, and NVIDIA's pages as in
 gpu_names)."""
 
 LAST_MAJOR = 20
-"""A later capability than those is taken for one of a GPU to come; beyond this it is taken for a slip."""
+"""A capability later than those may belong to a future GPU; beyond this it must be a typing error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU. Memory in bytes; `cuda` is the newest CUDA version that its driver serves; None is unknown."""
+    """One GPU. Memory in bytes; `cuda` is the newest CUDA version that its driver supports; None means unknown."""
 
     name: str
     arch: Arch
@@ -30,7 +30,7 @@ class Device:
 
 
 def device_of(text: str) -> Device:
-    """A device by capability (9.0, sm_90) or by name (A100, "GeForce RTX 4090"); raises ArchError."""
+    """Return a device by capability (9.0, sm_90) or name (A100, "GeForce RTX 4090"); raises ArchError."""
     try:
         arch = parse_arch(text)
     except ArchError:

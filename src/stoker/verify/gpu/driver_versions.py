@@ -1,7 +1,7 @@
-"""NVIDIA's Linux drivers and the CUDA versions that they came with. Pure text; unaware of what this machine has.
+"""NVIDIA's Linux drivers and the CUDA versions that they came with. Pure text; knows nothing of this machine.
 
 From "CUDA Toolkit and Corresponding Driver Versions" in the release notes of CUDA 11.0 to 13.3; 12.7 and 13.4, which
-have no row there, by what nvidia-smi of drivers 565 and 615 prints.
+have no row there, from what nvidia-smi of drivers 565 and 615 prints.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ KNOWS_GPU = {
     (7, 0): (9, 0), (7, 5): (10, 0), (8, 0): (11, 0), (8, 6): (11, 1), (8, 9): (11, 8), (9, 0): (11, 8),
     (10, 0): (12, 8), (10, 3): (12, 9), (12, 0): (12, 8), (12, 1): (12, 9),
 }  # fmt: skip
-"""The first CUDA version that compiles for a capability: a driver that serves no later one has never met the GPU.
-Jetsons are left out, whose drivers go by other numbers."""
+"""The first CUDA version that compiles for a capability; a driver that supports no later one does not support the GPU.
+Without Jetsons, whose drivers have other numbers."""
 
 _VERSION = re.compile(r"(\d{3})(?:\.\d{1,3}){0,2}", re.ASCII)
 _CUDA = re.compile(r"(\d{1,2})\.(\d)", re.ASCII)
 
 
 def first_driver(cuda: tuple[int, int]) -> str:
-    """The first Linux driver that serves this CUDA version, as 570.26; empty where that is not known."""
+    """Return the first Linux driver that supports this CUDA version, as 570.26; empty if unknown."""
     return FIRST.get(cuda, "")
 
 
 def cuda_of_driver(version: str) -> tuple[int, int]:
-    """The newest CUDA version that a driver serves: (12, 8) for 570.86.15; raises ArchError.
+    """Return the newest CUDA version that a driver supports: (12, 8) for 570.86.15; raises ArchError.
 
-    A branch (570) serves one CUDA version for all of its life, so the rest of the number does not count.
+    A branch (570) supports one CUDA version for all of its life, so the rest of the number does not count.
     """
     match = _VERSION.fullmatch(version.strip())
     if match is None:
-        raise ArchError(f"{version!r} is no version of a driver; write it as nvidia-smi prints it: 570.86.15")
+        raise ArchError(f"{version!r} is not a driver version; write it as nvidia-smi prints it: 570.86.15")
     older = [cuda for cuda, first in FIRST.items() if _branch(first) <= int(match[1])]
     if not older:
         raise ArchError(f"the driver {version} is older than any that is known; the oldest is {FIRST[min(FIRST)]}")
@@ -51,11 +51,11 @@ def cuda_of_driver(version: str) -> tuple[int, int]:
 
 
 def parse_cuda(text: str) -> tuple[int, int]:
-    """A CUDA version: 12.8; raises ArchError."""
+    """Parse a CUDA version (12.8); raises ArchError."""
     match = _CUDA.fullmatch(text.strip())
     version = (int(match[1]), int(match[2])) if match else (0, 0)
     if version < min(FIRST):
-        raise ArchError(f"{text!r} is no CUDA version; write it as nvidia-smi prints it: 12.8")
+        raise ArchError(f"{text!r} is not a CUDA version; write it as nvidia-smi prints it: 12.8")
     return version
 
 

@@ -1,7 +1,7 @@
-"""GPUs by the names they go by: what nvidia-smi and torch print, and what people say. Pure text.
+"""GPUs by name: as nvidia-smi and torch print them, and as people write them. Pure text.
 
 Capabilities are those of NVIDIA's pages "CUDA GPU Compute Capability" and "Legacy CUDA GPU Compute Capability"; for
-names that these pass over (mobile and rebranded GPUs), those of the chip.
+names that are not there (mobile and rebranded GPUs), those of the chip.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ KNOWN: tuple[tuple[str, str], ...] = (
     ("RTX(?:[1-6]000|[45]500|500)PRO(?:BLACKWELL)?", "12.0"),
     ("GB10|SPARK", "12.1"),
 )  # fmt: skip
-"""Names, as `_bare` leaves them, and their capability."""
+"""Patterns for names, as `_bare` returns them, and their capability."""
 
 _PATTERNS = tuple((re.compile(pattern), capability) for pattern, capability in KNOWN)
 
@@ -49,26 +49,26 @@ _SEVERAL: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"TITANX()"), "GTX TITAN X (5.2) or TITAN X Pascal (6.1)"),
 )
-"""Names of several GPUs, and what to say instead."""
+"""Names that several GPUs share, and what to write instead."""
 
 _PART = re.compile(r"\bMIG\b.*|-(?:\d+-)?\d+(?:Q|CME|[ABC])(?![A-Z0-9])")
 """A part of a GPU: MIG (`H100 80GB HBM3 MIG 1g.10gb`), or a virtual GPU (`A40-48Q`, `A100-4-20C`)."""
 
 _QUADRO = re.compile(r"\bQUADRO\b(?!\s*RTX)")
-"""A brand like any other, except before RTX: the Quadro RTX 6000 is not the RTX 6000 Ada."""
+"""Ignored like other brands, except before RTX: the Quadro RTX 6000 is not the RTX 6000 Ada."""
 
 _SAYS_NOTHING = re.compile(
     r"NVIDIA|GEFORCE|TESLA|GRID|TEGRA|GRAPHICS|GPU|NVGPU|DRIVE|[DH]GX|DGXS|SXM\d?|PCIE|NVL\d*|CNX|FHHL|AC|LS|DC"
     r"|HBM\d?E?|3E|\d+GB?|LAPTOP|MOBILE|MAX|Q|MAXQ|WITH|DESIGN|WORKSTATION|SERVER|ACTIVE|EDITION|GENERATION|SUPERCHIP"
     r"|DEVELOPER|KIT|SFF|LITE|HASH|RATE"
 )
-"""Words around a GPU's name: brand, memory, form, edition."""
+"""Words around a GPU's name: brand, memory, form factor, edition."""
 
 _OTHERS = (
     (re.compile(r"\b(?:AMD|RADEON|INSTINCT|MI\d{1,3}[AX]?|RX ?\d{4}\w*|GFX\d+\w?)\b"), "AMD"),
     (re.compile(r"\b(?:INTEL|ARC|GAUDI|PONTE)\b"), "Intel"),
 )
-"""Other makers' GPUs, by what people call them."""
+"""Other makers' GPUs, as people write them."""
 
 _EXAMPLES = (
     "V100", "T4", "A100", "A40", "A10", "RTX3090", "ORIN", "L4", "L40S", "RTX4090", "H100", "H200", "GH200", "B200",
@@ -77,7 +77,7 @@ _EXAMPLES = (
 
 
 def capability_of(name: str) -> str:
-    """The compute capability (9.0) of a GPU by its name; empty for a name that is not known, or that several have."""
+    """Return the compute capability (9.0) of a GPU by its name; empty for a name that is unknown or ambiguous."""
     bare = _bare(name)
     if any(pattern.fullmatch(bare) for pattern, _ in _SEVERAL):
         return ""
@@ -90,14 +90,14 @@ def capability_of(name: str) -> str:
 
 
 def hint(name: str) -> str:
-    """What to say instead of a name that is not known; empty if there is no saying."""
+    """Return what to write instead of an unknown name; empty if unclear."""
     for pattern, maker in _OTHERS:
         if pattern.search(name.upper()):
-            return f"that is a GPU of {maker}, and code is judged for NVIDIA's alone"
+            return f"that is a GPU of {maker}; code is judged only for NVIDIA's"
     bare = _bare(name)
     for pattern, others in _SEVERAL:
         if match := pattern.fullmatch(bare):
-            return f"that is several GPUs: say {others.format(match[1])}"
+            return f"that name fits several GPUs: write {others.format(match[1])}"
     near = difflib.get_close_matches(bare, _EXAMPLES, 1)
     return f"did you mean {near[0]}?" if near else ""
 

@@ -1,7 +1,6 @@
-"""The GPUs as the CUDA driver reports them: where NVML is missing or of no use (containers without the driver's
-tools, Jetson, WSL2), programs run all the same. Asked in a subprocess: a library that crashes or hangs takes only that
-along. Unaware of binaries and of NVML.
-"""
+"""Lists the GPUs that the CUDA driver reports: programs run even where NVML is missing or useless (containers without
+the driver's tools, Jetson, WSL2). Asks in a subprocess, because the library may crash or hang. Knows nothing of
+binaries or NVML."""
 
 from __future__ import annotations
 
@@ -21,9 +20,10 @@ _STUB, _NO_DEVICE = 34, 100
 
 @dataclass(frozen=True, slots=True)
 class DriverDevices:
-    """The devices that a CUDA program finds, in CUDA's order; sentences on those that do not answer; why there is none.
+    """The devices that a CUDA program finds, in CUDA's order; sentences about those that do not answer; why there are
+    none.
 
-    `broken` when there is a driver that does not answer as it should; all is empty where there is no driver.
+    `broken`: a driver is present and does not answer properly. Everything is empty without a driver.
     """
 
     devices: tuple[Device, ...] = ()
@@ -33,14 +33,14 @@ class DriverDevices:
 
 
 def ask_libcuda(environment: Mapping[str, str], seconds: float) -> DriverDevices:
-    """What the CUDA driver reports to a program in this environment, in so many seconds. Never raises."""
+    """Return what the CUDA driver reports to a program in this environment within this many seconds. Never raises."""
     try:
         answer = ask(sys.executable, PROGRAM.read_text(encoding="utf-8"), ["list"], environment, seconds)
         return _found(answer)
     except (NoProbeAnswerError, OSError) as err:
         return DriverDevices(why=f"the CUDA driver does not answer: {err}", broken=True)
     except (AttributeError, KeyError, TypeError, ValueError):
-        return DriverDevices(why="the CUDA driver's answer makes no sense", broken=True)
+        return DriverDevices(why="the CUDA driver's answer is invalid", broken=True)
 
 
 def _found(answer: Any) -> DriverDevices:
@@ -57,4 +57,4 @@ def _found(answer: Any) -> DriverDevices:
         if not d.get("error")
     )
     lost = tuple(f"GPU {i} does not answer: {d['error']}; it was not judged" for i, d in answers if d.get("error"))
-    return DriverDevices(devices, lost, "" if devices else "the CUDA driver knows no GPU")
+    return DriverDevices(devices, lost, "" if devices else "the CUDA driver finds no GPU")

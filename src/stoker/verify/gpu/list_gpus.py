@@ -1,7 +1,7 @@
-"""Run as a program by stoker's own Python: the GPUs as NVIDIA's management library (NVML) reports them.
+"""Lists the GPUs that NVIDIA's management library (NVML) reports; run as a program by stoker's own Python.
 
-Prints lines of JSON, each when it is known: what comes next may never end, or end this process. Its words are the
-places where the library may be. Unaware of stoker.
+Its arguments are the paths where the library may be. Prints each fact as a line of JSON as soon as it is known, because
+the next call may hang, or end this process. Knows nothing of stoker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def main(places: Sequence[str]) -> None:
-    """Say all that can be heard; last that it was all, or why it was not."""
+    """Print all that NVML reports; the last line says that this was all, or why not."""
     try:
         say(_ask(places))
     except Exception as err:  # noqa: BLE001 - the binding raises more than its NVMLError, and all of it is the finding
@@ -27,7 +27,7 @@ def main(places: Sequence[str]) -> None:
 
 
 def say(fact: object) -> None:
-    """One line, at once."""
+    """Print one line at once."""
     print(MARK + json.dumps(fact), flush=True)
 
 
@@ -49,7 +49,7 @@ def _ask(places: Sequence[str]) -> dict[str, object]:
 
 
 def _load(places: Sequence[str]) -> None:
-    """Load the library where ld.so does not look. The binding asks for it by its name, which finds what is loaded."""
+    """Load the library from where ld.so does not look. The binding requests it by name, and so gets the loaded one."""
     for place in places:
         with contextlib.suppress(OSError):
             ctypes.CDLL(place)
@@ -58,7 +58,7 @@ def _load(places: Sequence[str]) -> None:
 
 def _hear_all(nvml: Any) -> dict[str, object]:
     driver = _text(_answer(nvml.nvmlSystemGetDriverVersion))
-    # Where a container has only the driver's tools, this is not known: the answer is libcuda's.
+    # Unknown if a container has only the driver's tools; then libcuda is asked.
     say({"driver": driver, "cuda": _answer(nvml.nvmlSystemGetCudaDriverVersion_v2)})
     count = int(nvml.nvmlDeviceGetCount())
     for index in range(count):
@@ -66,7 +66,7 @@ def _hear_all(nvml: Any) -> dict[str, object]:
             say({"gpu": index, **_hear(nvml, index)})
         except Exception as err:  # noqa: BLE001 - as in main
             say({"gpu": index, "lost": _words(err)})
-    return {"why": "" if count else "the NVIDIA driver knows no GPU", "broken": False}
+    return {"why": "" if count else "the NVIDIA driver finds no GPU", "broken": False}
 
 
 def _hear(nvml: Any, index: int) -> dict[str, object]:
@@ -74,14 +74,14 @@ def _hear(nvml: Any, index: int) -> dict[str, object]:
     return {
         "capability": nvml.nvmlDeviceGetCudaComputeCapability(handle),
         "name": _text(_answer(lambda: nvml.nvmlDeviceGetName(handle))) or f"GPU {index}",
-        # A GPU without memory of its own (GB10, Jetson) reports none, nor does one in MIG mode report it to everybody.
+        # A GPU without memory of its own (GB10, Jetson) reports none; one in MIG mode does not report it to every user.
         "memory": _answer(lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
         "uuid": _text(_answer(lambda: nvml.nvmlDeviceGetUUID(handle))),
     }
 
 
 def _answer(question: Callable[[], T]) -> T | None:
-    """The answer, None for what this GPU or driver does not report."""
+    """Return the answer; None for what this GPU or driver does not report."""
     try:
         return question()
     except Exception:  # noqa: BLE001 - as in main; a name that is no UTF-8 is a UnicodeDecodeError

@@ -1,4 +1,5 @@
-"""The GPUs of this machine that a program would find, and what is to be said of the others. Unaware of binaries."""
+"""Finds the GPUs of this machine that a program would see, and says why others are left out. Knows nothing of
+binaries."""
 
 from __future__ import annotations
 
@@ -12,16 +13,17 @@ from stoker.verify.gpu.nvml import Heard, ask_nvml
 from stoker.verify.gpu.visible_devices import setting, visible
 
 DRIVER_SECONDS = 60.0
-"""A healthy driver that stayed awake answers in well under a second. On a machine without display and persistence mode
-it wakes every GPU first, for 1 to 3 s each (NVIDIA, "Driver Persistence"): 24 s with eight. A wedged one never does."""
+"""A healthy driver that is awake answers in well under a second. On a machine without display and persistence mode it
+first wakes every GPU, for 1 to 3 s each (NVIDIA, "Driver Persistence"): 24 s with eight. A stuck driver never
+answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalGpus:
-    """The devices to judge for; sentences on GPUs that do not answer (`lost`) and on those that CUDA_VISIBLE_DEVICES
-    leaves out (`notes`); and why there is no device when there is none.
+    """The devices to judge for; sentences about GPUs that do not answer (`lost`) and those that CUDA_VISIBLE_DEVICES
+    leaves out (`notes`); and why there is no device, if there is none.
 
-    `broken` when that is because a driver that is there does not answer as it should.
+    `broken`: the reason is a driver that is present and does not answer properly.
     """
 
     devices: tuple[Device, ...] = ()
@@ -32,7 +34,8 @@ class LocalGpus:
 
 
 def local_gpus(environment: Mapping[str, str], seconds: float = DRIVER_SECONDS) -> LocalGpus:
-    """Ask the driver, for so many seconds at most, what a program in this environment would find. Never raises."""
+    """Ask the driver, for at most this many seconds, which GPUs a program in this environment would see. Never
+    raises."""
     deadline = time.monotonic() + seconds
     heard = ask_nvml(environment, seconds)
     lost = [f"GPU {index} does not answer: {why}; it was not judged" for index, why in heard.lost]
@@ -50,7 +53,8 @@ def local_gpus(environment: Mapping[str, str], seconds: float = DRIVER_SECONDS) 
 
 
 def _by_cuda(heard: Heard, lost: list[str], environment: Mapping[str, str], seconds: float) -> LocalGpus:
-    """What the CUDA driver reports in the time that is left, where NVML reported no GPU. It chooses the visible."""
+    """Return what the CUDA driver reports in the remaining time if NVML reported no GPU. The driver applies
+    CUDA_VISIBLE_DEVICES."""
     # A driver that has not answered NVML by now will not answer at all.
     found = ask_libcuda(environment, seconds) if seconds > 0 else DriverDevices()
     chosen = setting(environment)

@@ -1,8 +1,8 @@
-"""Run as a program by another Python: a small matrix product on every GPU, its result checked. Standard library only.
+"""Computes a small matrix product on every GPU and checks the result; run as a program by another Python.
 
-By torch when it can be imported, since that proves torch's own kernels; else by the CUDA driver and the PTX below.
-With the word `list` it only says which GPUs the CUDA driver finds. Prints lines of JSON, each when it is known: what
-comes next may never end. Unaware of stoker. The Python that runs it may be older than stoker's (3.9).
+Uses torch if it can be imported, because that proves torch's own kernels; otherwise the CUDA driver and the PTX below.
+With the argument `list` it only reports which GPUs the CUDA driver finds. Prints each fact as a line of JSON as soon as
+it is known, because the next call may hang. Standard library only, for Python 3.9 and later. Knows nothing of stoker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 N = 64
-"""Rows and columns: one block a row, one thread a column."""
+"""Rows and columns: one block per row, one thread per column."""
 
 MARK = "stoker-answer:"
 
@@ -72,31 +72,31 @@ _MODE, _PROHIBITED = 20, 2
 """CU_DEVICE_ATTRIBUTE_COMPUTE_MODE and CU_COMPUTEMODE_PROHIBITED."""
 
 _NO_MEMORY, _UNAVAILABLE, _INVALID_DEVICE = 2, 46, 101
-"""CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_DEVICE_UNAVAILABLE (exclusive, and somebody has it), CUDA_ERROR_INVALID_DEVICE
-(which one in prohibited mode is, too)."""
+"""CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_DEVICE_UNAVAILABLE (exclusive, and in use), CUDA_ERROR_INVALID_DEVICE (also for
+a device in prohibited mode)."""
 
 PLACES = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
-"""The driver's library where ld.so finds it, and where it is below WSL2, which ld.so does not always search."""
+"""The driver's library where ld.so finds it, and under WSL2, where ld.so does not always search."""
 
 Matrix = list[list[float]]
 
 
 def inputs() -> tuple[Matrix, Matrix]:
-    """Two matrices of small whole numbers: all that is computed of them is exact in single precision, and in TF32, so
-    the check is equality."""
+    """Return two matrices of small integers: all results are exact in single precision and in TF32, so the check is
+    equality."""
     left = [[float((3 * i + j) % 7 - 3) for j in range(N)] for i in range(N)]
     right = [[float((i + 5 * j) % 11 - 5) for j in range(N)] for i in range(N)]
     return left, right
 
 
 def product(left: Matrix, right: Matrix) -> Matrix:
-    """What a device should compute."""
+    """Return what a device should compute."""
     columns = [[row[j] for row in right] for j in range(N)]
     return [[sum(x * y for x, y in zip(row, column)) for column in columns] for row in left]  # noqa: B905 - 3.9 has none
 
 
 def difference(found: Matrix, expected: Matrix) -> str:
-    """The first number that is wrong; empty when all are equal. NaN equals nothing."""
+    """Return which number is wrong first; empty if all are equal. NaN equals nothing."""
     for i in range(N):
         for j in range(N):
             if found[i][j] != expected[i][j]:
@@ -105,7 +105,7 @@ def difference(found: Matrix, expected: Matrix) -> str:
 
 
 def say(fact: Any) -> None:
-    """Print it at once, on a line of its own: others print too, and the next call may crash or hang."""
+    """Print at once, on a separate line: others print too, and the next call may crash or hang."""
     print(f"\n{MARK}{json.dumps(fact)}", flush=True)
 
 
@@ -113,7 +113,7 @@ def attempt(
     how: str, index: int, count: int, identity: Callable[[], tuple[str, str]], compute: Callable[[], Matrix],
     expected: Matrix,
 ) -> None:  # fmt: skip
-    """Say whose turn it is, then that device's result; whatever goes wrong is its error text."""
+    """Report the device that is tested, then its result; any failure becomes its error text."""
     place: dict[str, Any] = {"index": index, "count": count, "how": how, "device": f"GPU {index}", "capability": ""}
     say({"starting": place})
     started, error, busy = time.monotonic(), "", False
@@ -127,7 +127,7 @@ def attempt(
 
 
 def is_busy(err: Exception, index: int) -> bool:
-    """True where a device is well and somebody else has it, or its memory, or nobody may compute on it."""
+    """Whether a healthy device, or its memory, is in use by another program, or its compute mode forbids programs."""
     status, text = getattr(err, "status", 0), str(err)
     if status in (_NO_MEMORY, _UNAVAILABLE) or "out of memory" in text or "busy or unavailable" in text:
         return True
@@ -135,7 +135,7 @@ def is_busy(err: Exception, index: int) -> bool:
 
 
 def is_prohibited(index: int) -> bool:
-    """True where the device's compute mode forbids programs."""
+    """Whether the device's compute mode forbids programs."""
     mode = ctypes.c_int()
     try:
         cuda = load()
@@ -147,7 +147,8 @@ def is_prohibited(index: int) -> bool:
 
 
 def by_torch(torch: Any) -> None:
-    """A product on every device by torch: its own kernels around the one of cuBLAS. Raises what torch raises."""
+    """Compute a product on every device with torch: cuBLAS' kernel, and torch's own before and after. Raises what torch
+    raises."""
     a, b = inputs()
     around = product([[2 * x + 1 for x in row] for row in a], b)
     expected = [[around[i][j] + b[i][j] for j in range(N)] for i in range(N)]
@@ -163,13 +164,13 @@ def by_torch(torch: Any) -> None:
 
     count = torch.cuda.device_count()
     if not count:
-        torch.cuda.init()  # the count is 0 whatever the reason is; this raises it
+        torch.cuda.init()  # the count is 0 for any reason; this raises the actual one
     for i in range(count):
         attempt("torch", i, count, partial(identity, i), partial(compute, i), expected)
 
 
 class CudaError(RuntimeError):
-    """What the CUDA driver answered, in its own words; `status` is its number for it."""
+    """An error from the CUDA driver, in its own words; `status` is its number."""
 
     def __init__(self, name: str, status: int, words: str) -> None:
         super().__init__(f"{name}: {words or f'error {status}'}")
@@ -177,7 +178,7 @@ class CudaError(RuntimeError):
 
 
 def load() -> ctypes.CDLL:
-    """The CUDA driver's library; raises OSError where there is none."""
+    """Return the CUDA driver's library; raises OSError if there is none."""
     try:
         return ctypes.CDLL(PLACES[0])
     except OSError:
@@ -196,7 +197,7 @@ def count_devices(cuda: ctypes.CDLL) -> int:
 
 
 def listing() -> Any:
-    """What the CUDA driver knows of each device, without a context on any."""
+    """Return what the CUDA driver reports about each device, without creating a context."""
     try:
         cuda = load()
     except OSError:
@@ -211,7 +212,7 @@ def listing() -> Any:
 
 
 def listed(cuda: ctypes.CDLL, index: int) -> Any:
-    """One device's name, capability and memory in bytes, or why its capability is unknown."""
+    """Return one device's name, capability and memory in bytes, or why its capability is unknown."""
     try:
         name, capability = identity(cuda, index)
         size = ctypes.c_size_t()
@@ -222,7 +223,7 @@ def listed(cuda: ctypes.CDLL, index: int) -> Any:
 
 
 def by_driver() -> None:
-    """A product on every device by the CUDA driver; raises OSError and CudaError when there is no driver."""
+    """Compute a product on every device with the CUDA driver; raises OSError or CudaError if there is no driver."""
     cuda = load()
     count, expected = count_devices(cuda), product(*inputs())
     for i in range(count):
@@ -230,7 +231,7 @@ def by_driver() -> None:
 
 
 def identity(cuda: ctypes.CDLL, index: int) -> tuple[str, str]:
-    """A device's name and compute capability."""
+    """Return a device's name and compute capability."""
     text, major, minor = ctypes.create_string_buffer(256), ctypes.c_int(), ctypes.c_int()
     device = handle(cuda, index)
     check(cuda, "cuDeviceGetAttribute", ctypes.byref(major), _MAJOR, device)
@@ -241,14 +242,14 @@ def identity(cuda: ctypes.CDLL, index: int) -> tuple[str, str]:
 
 
 def handle(cuda: ctypes.CDLL, index: int) -> ctypes.c_int:
-    """The driver's handle of a device."""
+    """Return the driver's handle for a device."""
     device = ctypes.c_int()
     check(cuda, "cuDeviceGet", ctypes.byref(device), index)
     return device
 
 
 def on_device(cuda: ctypes.CDLL, index: int) -> Matrix:
-    """The product, computed by one device."""
+    """Return the product, computed by one device."""
     device, context, module, function = handle(cuda, index), *(ctypes.c_void_p() for _ in range(3))
     check(cuda, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
     try:
@@ -261,7 +262,7 @@ def on_device(cuda: ctypes.CDLL, index: int) -> Matrix:
 
 
 def launch(cuda: ctypes.CDLL, function: ctypes.c_void_p) -> Matrix:
-    """Copy in, compute, copy out. The memory goes with the process."""
+    """Copy in, compute, copy out. The process frees the memory when it ends."""
     size, flat = ctypes.c_size_t(4 * N * N), ctypes.c_float * (N * N)
     left, right, out = places = [ctypes.c_uint64() for _ in range(3)]
     for place in places:
@@ -288,7 +289,7 @@ def check(cuda: ctypes.CDLL, name: str, *arguments: Any) -> None:
 
 
 def asked(cuda: ctypes.CDLL, name: str, *arguments: Any) -> bool:
-    """Call a driver function that may well fail: whether it did not."""
+    """Call a driver function that may fail; return whether it succeeded."""
     try:
         check(cuda, name, *arguments)
     except (AttributeError, CudaError):
@@ -297,13 +298,13 @@ def asked(cuda: ctypes.CDLL, name: str, *arguments: Any) -> bool:
 
 
 def first_line(err: BaseException) -> str:
-    """The first line of what an exception says."""
+    """Return the first line of an exception's message."""
     lines = str(err).strip().splitlines()
     return lines[0][:300] if lines else type(err).__name__
 
 
 def run() -> None:
-    """A product on every device, by torch where there is a torch for CUDA; raises why there is none."""
+    """Compute a product on every device, with torch if there is one for CUDA; raises if it cannot."""
     torch = import_torch()
     if torch is not None and torch.version.cuda:
         by_torch(torch)
@@ -312,7 +313,8 @@ def run() -> None:
 
 
 def import_torch() -> Any:
-    """Torch, None where there is none. One that is there and cannot be imported is a finding: raises RuntimeError."""
+    """Import torch; None if there is none. Raises RuntimeError if it is installed and cannot be imported, because that
+    is a result too."""
     try:
         return importlib.import_module("torch")
     except Exception as err:
@@ -322,7 +324,7 @@ def import_torch() -> Any:
 
 
 def main() -> None:
-    """Do the task, the first word; the others are folders to import from."""
+    """Run the task named by the first argument; the others are folders to import from."""
     task, *folders = sys.argv[1:]
     sys.path[:0] = [folder for folder in folders if folder]
     if task == "list":

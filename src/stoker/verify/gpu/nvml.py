@@ -1,6 +1,6 @@
-"""The GPUs as NVIDIA's management library (NVML) reports them, each by itself: what one does not answer, or the
-driver as a whole does not report, costs no other GPU anything. Asked in a subprocess: a library that crashes or hangs
-takes only that along. Unaware of binaries and of CUDA_VISIBLE_DEVICES."""
+"""Lists the GPUs that NVIDIA's management library (NVML) reports. Asks about each separately, so that what one GPU, or
+the driver, does not report costs nothing for the others; and in a subprocess, because the library may crash or hang.
+Knows nothing of binaries or CUDA_VISIBLE_DEVICES."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stoker.verify.python_probe import NoProbeAnswerError, hear
 
 LIBRARY = "libnvidia-ml.so.1"
 WSL = "/usr/lib/wsl/lib"
-"""Where the driver's libraries are below WSL2; ld.so does not always search them."""
+"""The folder of the driver's libraries under WSL2; ld.so does not always search it."""
 
 PROGRAM = Path(__file__).with_name("list_gpus.py")
 
@@ -32,10 +32,10 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What NVML has said.
+    """What NVML has reported.
 
-    `lost` has the index of each GPU that does not answer, and the reason; `why` says why nothing, or nothing more, was
-    heard. It is `broken` when there is a driver that does not answer as it should: no driver is the normal case.
+    `lost` has the index of each GPU that does not answer, and the reason; `why` says why NVML reported nothing, or
+    nothing more. `broken`: a driver is present and does not answer properly; having no driver is normal.
     """
 
     gpus: list[Gpu] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Heard:
 
 
 def ask_nvml(environment: Mapping[str, str], seconds: float) -> Heard:
-    """What NVML reports to a program in this environment, in so many seconds. Never raises."""
+    """Return what NVML reports to a program in this environment within this many seconds. Never raises."""
     places = [LIBRARY, f"{WSL}/{LIBRARY}"]
     try:
         facts, ended = hear(sys.executable, PROGRAM.read_text(encoding="utf-8"), places, environment, seconds)
@@ -53,11 +53,11 @@ def ask_nvml(environment: Mapping[str, str], seconds: float) -> Heard:
     except (NoProbeAnswerError, OSError) as err:
         return Heard(why=f"the NVIDIA driver (NVML): {err}", broken=True)
     except (AttributeError, KeyError, TypeError, ValueError):
-        return Heard(why="NVML's answer makes no sense", broken=True)
+        return Heard(why="NVML's answer is invalid", broken=True)
 
 
 def _heard(facts: Sequence[Any], ended: str) -> Heard:
-    """`ended` counts where the program was cut off before it had said that this was all."""
+    """`ended` counts if the program ended before it reported that this was all."""
     gpus, lost, driver, cuda = list[Gpu](), list[tuple[int, str]](), "", None
     for fact in facts:
         if "why" in fact:

@@ -1,4 +1,5 @@
-"""A small matrix product on every GPU, in a subprocess: the last proof. Never raises, never crashes the caller."""
+"""Runs a small matrix product on every GPU, in a subprocess, as the final proof. Never raises, never crashes the
+caller."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ from stoker.model.report import KernelRun
 from stoker.verify.python_probe import NoProbeAnswerError, hear
 
 SECONDS = 180.0
-"""A first start that compiles all of torch's PTX took minutes; a hung device takes for ever."""
+"""A first start that compiles all of torch's PTX took minutes; a hung device takes forever."""
 
 BUSY, SKIPPED = "is busy; not tested", "was not tested"
-"""How the error of a run begins that was none."""
+"""Begin the error of a run that did not take place."""
 
 PROGRAM = Path(__file__).with_name("matmul.py")
 
@@ -21,9 +22,9 @@ PROGRAM = Path(__file__).with_name("matmul.py")
 def run_kernels(
     python: str, folder: Path | None, environment: Mapping[str, str], seconds: float = SECONDS
 ) -> tuple[tuple[KernelRun, ...], str]:
-    """One run for each device, and why there is none when there is none.
+    """Return one run for each device; if there are none, why.
 
-    When the subprocess dies or its time is over, that is the result of the device whose turn it was.
+    If the subprocess dies or runs out of time, that is the result of the device that it was testing.
     """
     try:
         script = PROGRAM.read_text(encoding="utf-8")
@@ -32,12 +33,12 @@ def run_kernels(
     except (NoProbeAnswerError, OSError) as err:
         return (), str(err)
     except (AttributeError, KeyError, TypeError, ValueError):
-        return (), "its answer makes no sense"
+        return (), "its answer is invalid"
     return runs, "" if runs else why
 
 
 def untested(run: KernelRun) -> bool:
-    """True where the error is no fault of device or code: nothing was run."""
+    """Whether the error says nothing about device or code, because nothing was run."""
     return run.error.startswith((BUSY, SKIPPED))
 
 

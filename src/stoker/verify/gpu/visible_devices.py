@@ -1,8 +1,8 @@
-"""Which GPUs CUDA_VISIBLE_DEVICES leaves to a program, as far as that is certain. Pure: it asks nobody.
+"""Applies CUDA_VISIBLE_DEVICES to a list of GPUs, as far as the result is certain. Pure.
 
-The rules are NVIDIA's (CUDA Programming Guide, "CUDA Environment Variables"): GPUs by number or by the beginning of
-their UUID, up to the first that there is not. A number means the same GPU as NVML's only where CUDA counts by PCI bus
-too; by default it puts the fastest first. What is not certain hides nothing: a verdict too many does no harm.
+The rules are NVIDIA's (CUDA Programming Guide, "CUDA Environment Variables"): GPUs by number or by the start of their
+UUID, up to the first entry that does not exist. A number means the same GPU as in NVML only if CUDA also counts by PCI
+bus; by default it puts the fastest first. An uncertain result hides no GPU, because an additional verdict does no harm.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ ORDER = "CUDA_DEVICE_ORDER"
 
 _NUMBER = re.compile(r"[+-]?\d+", re.ASCII)
 _LONGEST = 80
-"""Characters of the variable that are repeated to a person: two UUIDs."""
+"""Characters of the variable that messages repeat: two UUIDs."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleChoice:
-    """The GPUs that a program sees, those that it does not, and a sentence on why the variable was not applied."""
+    """The GPUs that a program sees, those that it does not see, and a sentence on why the variable was not applied."""
 
     shown: Sequence[Gpu]
     hidden: Sequence[Gpu] = ()
@@ -31,13 +31,13 @@ class VisibleChoice:
 
 
 def setting(environment: Mapping[str, str]) -> str:
-    """The variable and its value, for a person; empty where it is not set."""
+    """Return the variable and its value, for a person; empty if it is not set."""
     value = environment.get(VARIABLE)
     return "" if value is None else f"{VARIABLE}={value[:_LONGEST] or repr('')}"
 
 
 def visible(gpus: Sequence[Gpu], environment: Mapping[str, str], *, complete: bool) -> VisibleChoice:
-    """The choice among these GPUs; `complete` when no other is in this machine."""
+    """Return the choice among these GPUs; `complete` if this machine has no others."""
     value = environment.get(VARIABLE)
     if value is None:
         return VisibleChoice(gpus)
@@ -51,7 +51,7 @@ def visible(gpus: Sequence[Gpu], environment: Mapping[str, str], *, complete: bo
 def _chosen(
     words: Sequence[str], gpus: Sequence[Gpu], environment: Mapping[str, str], *, complete: bool
 ) -> tuple[set[int], str]:
-    """The indices of the GPUs chosen, and why that is not certain."""
+    """Return the indices of the chosen GPUs, and why that is uncertain."""
     by_uuid = words[0].startswith("GPU-")
     if any(word.startswith("MIG-") for word in words):
         return set(), "since it names a part of a GPU"
@@ -79,7 +79,7 @@ def _names_something(word: str) -> bool:
 
 
 def _number(word: str) -> int:
-    """As C reads it: what follows the digits does not count; -1 for no number."""
+    """Parse a number as C does: what follows the digits does not count. -1 for no number."""
     match = _NUMBER.match(word)
     return int(match[0]) if match else -1
 
@@ -89,6 +89,6 @@ def _by_number(word: str, gpus: Sequence[Gpu]) -> int | None:
 
 
 def _by_uuid(word: str, gpus: Sequence[Gpu]) -> int | None:
-    """The one GPU whose UUID begins so."""
+    """Return the index of the only GPU whose UUID starts with this word."""
     found = [gpu.index for gpu in gpus if word.startswith("GPU-") and gpu.uuid.startswith(word)]
     return found[0] if len(found) == 1 else None

@@ -1,1 +1,1 @@
-"""What the dynamic linker will find."""
+"""Finds out which libraries, versions and symbols the dynamic linker would find."""

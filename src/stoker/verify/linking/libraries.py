@@ -1,7 +1,7 @@
-"""Shared libraries: which are missing, and where the dynamic linker would have looked. Runs nothing that it reads.
+"""Finds shared libraries as the dynamic linker would; lists those that are missing, and where it looked.
 
 The order is that of ld.so(8): DT_RPATH of the file and of those that loaded it, LD_LIBRARY_PATH, DT_RUNPATH, the cache,
-the system's folders. Unaware of CUDA code.
+the system's folders. Runs nothing that it reads. Knows nothing of CUDA code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CACHE = Path("/etc/ld.so.cache")
 _CACHE_MAGIC = b"glibc-ld.so.cache1.1"
 _MAX_CACHE = 32 << 20
 _MAX_LIBRARIES = 2000
-"""Libraries looked at for one file: a process with more has other troubles."""
+"""Libraries looked at for one file; no real process has more."""
 _MAX_TRIED = 64
 _NONE: Mapping[str, Path] = {}
 
@@ -38,19 +38,19 @@ _PROVIDERS = (
     ),
     (re.compile(r"libpython3(?:\.\d+t?)?\.so(?:\.1\.0)?"), "Python"),
 )
-"""Libraries that are there before the file is loaded, or come with the GPU's driver on the machine that runs it."""
+"""Libraries that are loaded before the file, or that come with the driver on the machine that has the GPU."""
 
 CUDA = re.compile(
     r"lib(?!cu(?:rl|ps|psimage|nit|rses)\b)(?:cu[a-z]+|cublasLt|nv[a-zA-Z]+|nccl|cusparseLt|cupti|cufile)[\w-]*\.so(?:\.[\d.]+)?"
 )
-"""Libraries of the CUDA toolkit and its relatives, which torch loads for the extensions that are imported after it; not
-libcurl, libcups and others of their name."""
+"""Libraries of the CUDA toolkit and related ones, which torch loads before the extensions that are imported after it;
+not libcurl, libcups and others with similar names."""
 
 _SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/usr/local/cuda")
 
 
 class MissingLibrary(NamedTuple):
-    """A library that was not found: who needs it, where it was looked for, and who brings it, if known."""
+    """A library that was not found: which file needs it, where the search looked, and what provides it, if known."""
 
     name: str
     needed_by: str
@@ -60,7 +60,7 @@ class MissingLibrary(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedLibrary:
-    """A file that the dynamic linker loads. `symbols` is None until it is asked for (`Linker.symbols`)."""
+    """A file that the dynamic linker loads. `symbols` is None until read (`Linker.symbols`)."""
 
     path: Path
     elf: Elf
@@ -69,8 +69,9 @@ class SharedLibrary:
 
 
 class Closure(NamedTuple):
-    """All that loading one file brings into the process: in ld.so's order, the names by which each was asked for, and
-    what was not found. `imported` names those that are there because a required package was imported before."""
+    """Everything that loading one file brings into the process: the libraries in ld.so's order, the same by requested
+    name, and what was not found. `imported` names the libraries that are loaded because a required package was imported
+    before."""
 
     loaded: tuple[SharedLibrary, ...]
     by_name: Mapping[str, SharedLibrary]
@@ -79,7 +80,7 @@ class Closure(NamedTuple):
 
 
 class _Loaded(NamedTuple):
-    """A library in the queue, with the RPATHs of those that loaded it."""
+    """A library in the queue, with the RPATHs that it inherits from its loaders."""
 
     library: SharedLibrary
     inherited: tuple[str, ...]
@@ -87,10 +88,10 @@ class _Loaded(NamedTuple):
 
 @dataclass(slots=True)
 class Linker:
-    """The machine's dynamic linker, as far as finding libraries goes.
+    """This machine's dynamic linker, but only its search for libraries.
 
-    `overlay` holds files that are not on disk, such as a wheel's where pip would put them; `hidden` paths count as
-    absent.
+    `overlay` are files that are not on disk, such as those of a wheel, at the paths where pip would install them;
+    `hidden` paths count as absent.
     """
 
     environment: Mapping[str, str]
@@ -99,18 +100,18 @@ class Linker:
     hidden: frozenset[Path] = frozenset()
     _cached: dict[str, list[str]] | None = field(default=None, init=False)
     _libraries: dict[str, SharedLibrary | None] = field(default_factory=dict, init=False)
-    """By path as it was asked for. Texts: a package of twenty libraries looks in 5,000 places."""
+    """By requested path. Strings, not Paths: a package of twenty libraries looks in 5,000 places."""
     _symbols: dict[Path, Symbols | None] = field(default_factory=dict, init=False)
 
     def load(self, library: SharedLibrary, deadline: Deadline, imported: Mapping[str, Path] = _NONE) -> Closure:
-        """What loading it brings into the process.
+        """Return what loading a library brings into the process.
 
-        `imported` are libraries of packages that are imported before it, by name: they count where the search finds
+        `imported` are libraries, by name, of packages that are imported before it: they count if the search finds
         nothing.
         """
         queue = deque([_Loaded(library, ())])
         loaded = [library]
-        # One library of a name serves the whole process: ld.so compares names before it looks for files.
+        # A process has one library per name: ld.so compares names before it looks for files.
         known = {library.dynamic.soname: library, library.path.name: library}
         missing: dict[str, MissingLibrary] = {}
         before: list[str] = []
@@ -135,13 +136,13 @@ class Linker:
         return Closure(tuple(loaded), known, tuple(missing.values()), tuple(before))
 
     def symbols(self, library: SharedLibrary) -> Symbols | None:
-        """A library's symbols; None where it has none, or cannot be read."""
+        """Return a library's symbols; None if it has none, or is unreadable."""
         if library.symbols is None and library.path not in self._symbols:
             self._symbols[library.path] = _symbols_on_disk(library)
         return library.symbols or self._symbols.get(library.path)
 
     def at(self, path: Path) -> SharedLibrary | None:
-        """The library at a path, None where there is none that can be read."""
+        """Return the library at a path; None if there is none, or it is unreadable."""
         return self._at(str(path))
 
     def _at(self, path: str) -> SharedLibrary | None:
@@ -173,7 +174,7 @@ class Linker:
         yield from (f"{folder}/{name}" for folder in ("/lib", "/usr/lib"))
 
     def _folders(self, user: _Loaded) -> list[str]:
-        """The folders that are searched before the cache."""
+        """Return the folders that are searched before the cache."""
         own = user.library.dynamic
         environment = self.environment.get("LD_LIBRARY_PATH", "")
         folders = [
@@ -207,14 +208,15 @@ def _symbols_on_disk(library: SharedLibrary) -> Symbols | None:
 
 
 def _expanded(user: _Loaded) -> tuple[str, ...]:
-    """The RPATHs that hold for what this library loads: its own, unless it has a RUNPATH, and its loaders'."""
+    """Return the RPATHs that apply to what this library loads: its own, unless it has a RUNPATH, and its loaders'."""
     library = user.library
     own = () if library.dynamic.runpath else library.dynamic.rpath
     return (*(d for entry in own for d in expand(entry, library.path, library.elf)), *user.inherited)
 
 
 def expand(entry: str, path: Path, elf: Elf) -> list[str]:
-    """A search path entry with $ORIGIN, $LIB and $PLATFORM filled in; $LIB differs between distributions."""
+    """Expand $ORIGIN, $LIB and $PLATFORM in a search path entry; two results for $LIB, which differs between
+    distributions."""
     origin = str(path.absolute().parent)
     entry = re.sub(r"\$(?:ORIGIN\b|\{ORIGIN\})", lambda _: origin, entry)
     entry = re.sub(r"\$(?:PLATFORM\b|\{PLATFORM\})", lambda _: elf.machine_name, entry)
@@ -225,10 +227,10 @@ def expand(entry: str, path: Path, elf: Elf) -> list[str]:
 
 
 def provider(name: str, needed: Iterable[str], user: str) -> str:
-    """Who brings a library that is on no search path, "" when nobody is known to.
+    """Return what provides a library that is on no search path, "" if unknown.
 
-    An extension of torch is imported after torch, whose CUDA libraries are in the process by then. Torch's own
-    libraries (`user` is the file's name) have nobody to lean on.
+    An extension of torch is imported after torch, so torch's CUDA libraries are already loaded. That does not hold for
+    torch's own libraries (`user` is the file's name).
     """
     for pattern, who in _PROVIDERS:
         if pattern.fullmatch(name):
@@ -238,7 +240,7 @@ def provider(name: str, needed: Iterable[str], user: str) -> str:
 
 
 def read_cache(path: Path) -> dict[str, list[str]]:
-    """Paths by library name from ld.so.cache; empty when there is none (musl) or it is of another format."""
+    """Return paths by library name from ld.so.cache; empty if there is none (musl) or its format is unknown."""
     try:
         with FileSource(path) as source:
             data = source.read(0, _MAX_CACHE)
@@ -261,11 +263,11 @@ def _text(data: bytes, at: int) -> str:
 
 
 def foreign_paths(dynamic: Dynamic, *, packaged: bool) -> list[str]:
-    """RPATH and RUNPATH entries that mean nothing, or worse, on another machine.
+    """Return RPATH and RUNPATH entries that are useless or dangerous on another machine.
 
-    An entry that is relative or empty is searched from the current folder: whoever owns that owns the process. With
-    `packaged`, every absolute folder outside the system's is one of the machine that built it; otherwise only one
-    that is not there any more.
+    A relative or empty entry is searched from the current folder, so whoever can write there controls the process. With
+    `packaged`, any absolute folder outside the system's counts as the build machine's; otherwise only one that no
+    longer exists.
     """
     found = []
     for entry in (*dynamic.rpath, *dynamic.runpath):

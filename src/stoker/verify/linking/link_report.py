@@ -1,6 +1,6 @@
-"""What stands between the binaries of a package and their loading: libraries, versions and symbols that are not there.
+"""Reports what stops a package's binaries from loading: missing libraries, versions and symbols.
 
-Unaware of wheels as files, and of GPUs.
+Knows nothing of wheels as files, or of GPUs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from stoker.verify.python_imports import Need, names_library, needs_of
 _EXTENSION = re.compile(r"[^.]+\.(?:cpython-\d[\w-]*|pypy\d[\w-]*|abi3)\.so")
 _MAX_NAMES, _MAX_LIBRARIES, _MAX_FOLDERS = 3, 6, 4
 _MAX_TEXTS = 3
-"""Different lists of missing libraries in one unit; beyond, one list names them all."""
+"""Different lists of missing libraries in one unit; beyond that, one list names them all."""
 
 _REFUSES = ": the loader refuses it"
 
@@ -36,7 +36,7 @@ _TORCH_NAMES = {"cuda": "CUDA", "hip": "ROCm", "xpu": "Intel's GPUs"}
 _TORCH_BUILDS = {
     "another CUDA": "libtorch_cuda.so", "ROCm": "libtorch_hip.so", "Intel's GPUs": "libtorch_xpu.so",
 }  # fmt: skip
-"""Whom a build of torch is for, by the library that no other one has."""
+"""What a build of torch is for, by the library that only this build has."""
 
 _FFMPEG = re.compile(r"lib(?:av(?:codec|device|filter|format|util)|sw(?:resample|scale)|postproc)\.so\.\d+")
 
@@ -46,11 +46,11 @@ _PLUGIN_DIGITS = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class LinkUnit:
-    """Binaries that are loaded together: a wheel's, an installed package's, or those that were named by themselves.
+    """Binaries that are loaded together: those of a wheel or an installed package, or files named directly.
 
-    `names` are the paths for the report, `with_code` the files that hold the unit's own device code, `companions`
-    others that were verified along with it, `unread` the names of its files that could not be read. What lies in a
-    package may be loaded by the package's own code. `program` names the Python that imports it.
+    `names` are the paths for the report, `with_code` the files with the unit's own device code, `companions` other
+    libraries that are verified in the same run, `unread` the names of its unreadable files. `packaged`: the files
+    belong to a package, whose own code may load them. `program` returns the Python that imports it.
     """
 
     title: str
@@ -63,25 +63,28 @@ class LinkUnit:
     companions: tuple[SharedLibrary, ...] = ()
     unread: frozenset[str] = frozenset()
     sources: Callable[[], Mapping[str, str]] = dict
-    """The package's Python sources by path below the folder for packages; read only where something fails."""
+    """Returns the package's Python sources by path below site-packages; called only if something fails to load."""
     site: Path | None = None
-    """That folder."""
+    """The site-packages folder."""
 
 
 class LinkFindings(NamedTuple):
-    """What was found: problems by the report's path, the paths that will not load with a few words on why, notes on all
-    of them, and whether something fails that is not there in another build, while the rest loads."""
+    """The result: problems by path in the report, the paths that fail to load with a short reason, and notes on the
+    unit.
+
+    `partial`: something fails to load of which there is no other build in the unit, and the rest loads.
+    """
 
     problems: Mapping[str, list[Problem]]
     failing: Mapping[str, str]
     notes: Sequence[Problem]
     partial: bool
     fatal: bool = False
-    """Whether something fails and what is left is of no use."""
+    """Whether something fails to load and the rest is useless without it."""
     awaited: Sequence[str] = ()
-    """Libraries that requirements may bring which are not installed here, so that nobody can say."""
+    """Missing libraries that may come with requirements that are not installed here."""
     condition: str = ""
-    """What has to hold for that, to be read after an "if"."""
+    """What must hold for the verdict, worded to follow an "if"."""
 
 
 @dataclass(slots=True)
@@ -93,11 +96,11 @@ class _Examination:
     closures: dict[Path, Closure] = field(default_factory=dict)
     lost: dict[Path, list[MissingLibrary]] = field(default_factory=dict)
     refused: dict[Path, list[Problem]] = field(default_factory=dict)
-    """What stops a file from loading: libraries that are nowhere, and versions and symbols."""
+    """What stops a file from loading, apart from missing libraries: versions and symbols."""
     expected: dict[str, dict[str, None]] = field(default_factory=dict)
-    """Libraries that are not here, by who brings them."""
+    """Libraries that are not installed here, by what brings them."""
     awaited: dict[str, list[str]] = field(default_factory=dict)
-    """Libraries that requirements may bring which are not here, and which requirements."""
+    """Libraries that requirements not installed here may bring, with these requirements."""
     problems: dict[str, list[Problem]] = field(default_factory=dict)
 
     def run(self) -> LinkFindings:
@@ -137,8 +140,8 @@ class _Examination:
             self.refused[member.path] = refused
 
     def _loaded_by_hand(self) -> dict[str, Path]:
-        """The package's own libraries by SONAME where their files have other names, and its Python names them: one that
-        was loaded by its path serves whoever asks for its SONAME."""
+        """Return the package's own libraries by SONAME if their file names differ and its Python code names them: a
+        library that was loaded by its path serves later requests for its SONAME."""
         names = {li.path.name for li in self.unit.libraries}
         needed = {n for li in self.unit.libraries for n in li.dynamic.needed} - names
         found = [li for li in self.unit.libraries if li.dynamic.soname in needed]
@@ -147,7 +150,8 @@ class _Examination:
                 if names_library(sources, li.dynamic.soname, li.path.name)}  # fmt: skip
 
     def _others(self, imported: Mapping[str, Path]) -> Iterable[SharedLibrary]:
-        """What else may be in the process: the rest of the package, what it requires, and Python with its libraries."""
+        """Yield what else may be in the process: the rest of the package, what it requires, and Python with its
+        libraries."""
         yield from self.unit.libraries
         yield from self.unit.companions
         for path in imported.values():
@@ -159,8 +163,8 @@ class _Examination:
             yield from self.linker.load(python, Deadline()).loaded
 
     def _note_missing(self, member: SharedLibrary, closure: Closure, own: set[str]) -> None:
-        """What the driver, Python or a requirement brings is expected. The rest is awaited while it is not known what
-        all requirements bring, and lost otherwise."""
+        """Sort the missing libraries: expected if the driver, Python or a requirement brings them; awaited while it is
+        unknown what all requirements bring; lost otherwise."""
         for missing in closure.missing:
             if missing.needed_by != str(member.path) and _real(Path(missing.needed_by)) in own:
                 continue
@@ -169,19 +173,20 @@ class _Examination:
             who = missing.provider or bringer(missing.name, self.unit.brought.absent)
             torch_here = who == "torch" and "libc10.so" in closure.by_name
             if torch_here:
-                who = ""  # it brings the libraries of another CUDA
+                who = ""  # torch is loaded, but with the libraries of another CUDA version
             elif "torch" in map(bare, self.unit.brought.absent) and CUDA.fullmatch(missing.name):
                 who = "torch"
             if who:
                 self.expected.setdefault(who, {})[missing.name] = None
             elif not torch_here and not self._in_an_extra(missing.name) and (may := self._may_bring(missing.name)):
-                # Who needs FFmpeg takes the system's, in whatever version it has builds for.
+                # Files that need FFmpeg use the system's, of any version that they were built for.
                 self.awaited[missing.name] = ["FFmpeg"] if _FFMPEG.fullmatch(missing.name) else may
             else:
                 self.lost.setdefault(member.path, []).append(missing)
 
     def _missing(self, path: Path) -> list[Problem]:
-        """The libraries that are nowhere, as one problem; the same for many files where they lack much the same."""
+        """Return the lost libraries as one problem; the same one for many files if they lack nearly the same
+        libraries."""
         lost = self.lost.get(path, [])
         if not lost:
             return []
@@ -190,7 +195,7 @@ class _Examination:
         names = list(dict.fromkeys(m.name for m in lost))
         if any(map(_MUSL.fullmatch, names)):
             what = "is built for musl, the C library of Alpine Linux; this machine has glibc"
-            return [Problem("error", "", what, "take the build for glibc (manylinux), or run it where musl is")]
+            return [Problem("error", "", what, "use the build for glibc (manylinux), or run it on a system with musl")]
         users = {m.needed_by for m in lost} - {str(p) for p in self.lost}
         needed = f" (needed by {_listed(sorted(users), 1)})" if users else ""
         folders = list(dict.fromkeys(f for m in lost for f in _folders(m)))
@@ -202,7 +207,7 @@ class _Examination:
         return [Problem("error", "", what, self._remedy(names, folders))]
 
     def _another_torch(self, lost: Sequence[MissingLibrary]) -> Problem | None:
-        """What is said where the installed torch lacks libraries that another build of torch brings."""
+        """Return what to add to a problem if the installed torch lacks libraries that another build of torch brings."""
         brought = self.unit.brought
         theirs = [m.name for m in lost if m.provider == "torch" or _TORCHS.fullmatch(m.name)]
         if not brought.torch or not theirs:
@@ -239,7 +244,7 @@ class _Examination:
         texts = []
         if by_package:
             texts.append(f"pip install {' '.join(by_package)}")
-            # A package whose RUNPATH leads to NVIDIA's folders finds them there.
+            # A library whose RUNPATH leads to NVIDIA's folders finds them there.
             elsewhere = [p for p in by_package if not (at := folder_of(p)) or not any(f.endswith(at) for f in folders)]
             if elsewhere:
                 texts[0] += f", and put {'its folder' if len(elsewhere) == 1 else 'their folders'} {into}"
@@ -249,7 +254,7 @@ class _Examination:
         return "; ".join(texts)
 
     def _may_bring(self, name: str) -> list[str]:
-        # What has an extension module of its own is no plugin, but another build of that package (faiss-gpu).
+        # A package with an extension module of its own is no plugin, but another build of its host (faiss-gpu).
         host = plugin_host(self.unit.title)
         apart = bool(host) and not any(map(self._extension, self.unit.libraries))
         return may_bring(name, self.unit.brought.absent, host if apart else "")
@@ -258,8 +263,8 @@ class _Examination:
         return any(bringer(name, r) for r in self.unit.brought.by_extra.values())
 
     def _extras(self, names: Sequence[str]) -> list[str]:
-        """The fewest extras that bring what any extra brings of these: those for several versions of CUDA exclude
-        each other."""
+        """Return the fewest extras that together bring all that any extra brings of these: extras for different CUDA
+        versions exclude each other."""
         left, found = [*names], list[str]()
         while served := best_extra(left, self.unit.brought.by_extra):
             found.append(served.extra)
@@ -273,8 +278,8 @@ class _Examination:
         any_of = "one of " if len(absent) > 1 else ""
         return f"{any_of}{_listed(absent)}, not installed here, brings {_listed([*self.awaited])}"
 
-    def _hopeless(self) -> list[str]:
-        """Requirements that are not here and for whose sake none of NVIDIA's libraries is waited for."""
+    def _assumed_useless(self) -> list[str]:
+        """Return missing requirements that are assumed to bring none of NVIDIA's libraries."""
         names = [m.name for more in self.lost.values() for m in more if nvidias(m.name)]
         return unable_to_bring(names, self.unit.brought.absent)
 
@@ -282,7 +287,7 @@ class _Examination:
         return [*dict.fromkeys(r for may in self.awaited.values() for r in may)]
 
     def _failing(self) -> set[Path]:
-        """What will not load, by itself or for one of the unit's own that it needs."""
+        """Return what will not load, itself or because of one of the unit's own libraries that it needs."""
         broken = {_real(p) for p in (*self.lost, *self.refused)}
         return {
             li.path for li in self.unit.libraries
@@ -294,12 +299,15 @@ class _Examination:
         return first.what.partition("; looked in ")[0].removesuffix(_REFUSES) if first is not None else ""
 
     def _fatal(self, failing: set[Path]) -> bool:
-        """Whether the whole unit fails: of what is loaded by itself (extension modules, else what no other file of the
-        unit needs), or of what holds its device code, nothing loads, or something that importing it imports."""
+        """Whether the whole unit fails.
+
+        It does if none of its main files loads (extension modules, otherwise files that no other one needs), if none of
+        the files with its device code loads, or if something fails that importing the package imports.
+        """
         needed = {n for li in self.unit.libraries for n in li.dynamic.needed}
         roots = [li for li in self.unit.libraries if not {li.dynamic.soname, li.path.name} & needed]
         if all(vendors(str(li.path)) for li in roots):
-            roots = []  # each is of use by itself
+            roots = []  # each is useful by itself
         main = [li for li in roots if self._extension(li)] or roots or self.unit.libraries
         code = self.unit.with_code
         if code and failing.issuperset(code):
@@ -307,12 +315,12 @@ class _Examination:
         needs = self._needs(failing)
         if "required" in needs.values():
             return True
-        # What is caught when it fails is something that the package does without.
+        # If the package catches the failure, it works without that module.
         caught = all(needs.get(li.path) == "guarded" for li in main)
         return failing.issuperset(li.path for li in main) and not caught
 
     def _needs(self, failing: set[Path]) -> dict[Path, Need]:
-        """How the package imports its extension modules that will not load, as far as its sources say."""
+        """Return how the package imports its extension modules that will not load, as far as its sources show."""
         site = self.unit.site
         if site is None:
             return {}
@@ -337,9 +345,9 @@ class _Examination:
             elif who not in ("Python", "the NVIDIA driver", "ROCm"):
                 text += ", which is required; none that fits is installed here"
             notes.append(Problem("info", self.unit.title, text))
-        if hopeless := self._hopeless():
-            who = _listed(hopeless, _MAX_LIBRARIES)
-            what = f"{who}: not installed here, and taken to bring none of NVIDIA's libraries"
+        if useless := self._assumed_useless():
+            who = _listed(useless, _MAX_LIBRARIES)
+            what = f"{who}: not installed here, and assumed to bring none of NVIDIA's libraries"
             notes.append(Problem("info", self.unit.title, what))
         if self.awaited:
             what = (
@@ -354,12 +362,13 @@ _EMPTY = Closure((), {}, (), ())
 
 
 def examine(unit: LinkUnit, linker: Linker) -> LinkFindings:
-    """What stops the unit's binaries from loading on this machine."""
+    """Return what stops the unit's binaries from loading on this machine."""
     return _Examination(unit, linker).run()
 
 
 def path_problems(name: str, dynamic: Dynamic, *, packaged: bool = False) -> list[Problem]:
-    """RPATH entries that lead nowhere: on this machine, or, of a file in a wheel (`packaged`), on any other."""
+    """Return problems for RPATH entries that lead nowhere: on this machine, or, for a file in a wheel (`packaged`), on
+    any other."""
     remedy = "set $ORIGIN-relative paths: patchelf --set-rpath"
     entries = foreign_paths(dynamic, packaged=packaged)
     gone = [repr(e) for e in entries if e]
@@ -369,12 +378,13 @@ def path_problems(name: str, dynamic: Dynamic, *, packaged: bool = False) -> lis
     if "" in entries:
         texts.append(f"its {path} has an empty entry: libraries are loaded from whatever folder it is started in")
     if vendors(name):
-        return [Problem("info", name, text) for text in texts]  # only NVIDIA can repair it
+        return [Problem("info", name, text) for text in texts]  # only NVIDIA can fix it
     return [Problem("warning", name, text, remedy) for text in texts]
 
 
 def _build_key(path: Path) -> str:
-    """The same for several builds of one library, also for those that differ by a bare number (libx4.so, libx5.so)."""
+    """Return the same key for several builds of one library, also if they differ only by a number (libx4.so,
+    libx5.so)."""
     folder, _, name = library(str(path)).rpartition("/")
     return f"{folder}/{_PLUGIN_DIGITS.sub('#', name)}"
 
@@ -383,7 +393,7 @@ def _version_problem(version: str, holder: SharedLibrary) -> Problem:
     what = f"needs version {version}, which {holder.path} does not have{_REFUSES}"
     remedy = f"install a newer {holder.path.name}, or build it with the one that is here"
     if version.startswith("GLIBC_"):
-        remedy = "build it on a system as old as the oldest that it is for, or run it on a newer one"
+        remedy = "build it on the oldest system that it must run on, or run it on a newer one"
     return Problem("error", "", what, remedy)
 
 
@@ -397,7 +407,7 @@ def _symbol_problem(lacking: list[NeededSymbol], closure: Closure) -> Problem:
     remedy = "link it with the library that defines it, or build it with the one that is installed"
     if torch:
         remedy = (
-            f"it was built for another torch than the one with {torch}: build it with this one, or install the one "
+            f"it was built for a different torch than the one with {torch}: build it with this one, or install the one "
             "that it was built with"
         )
     return Problem("error", "", what, remedy)
@@ -413,7 +423,7 @@ def _it(names: Iterable[str]) -> str:
 
 
 def _folders(missing: MissingLibrary) -> tuple[str, ...]:
-    """The folders of the paths that were tried, as short as they can be written."""
+    """Return the folders of the paths that were tried, in their shortest form."""
     return tuple(dict.fromkeys(os.path.normpath(os.path.dirname(p) or ".") for p in missing.tried))
 
 

@@ -1,4 +1,4 @@
-"""Which of NVIDIA's packages has a library, by names alone: for advice where it is missing. Pure."""
+"""Says which of NVIDIA's packages contains a library, judging by names alone, to advise on a missing one. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from stoker.verify.linking.libraries import CUDA
 
 _LIBRARY = re.compile(r"lib([A-Za-z][\w-]*)\.so(?:\.(\d+)[\d.]*)?")
 _WITHOUT_SUFFIX = 13
-"""The first CUDA whose toolkit's packages have no version in their names."""
+"""The first CUDA version whose toolkit packages have no version in their names."""
 _FIRST_WITH_PACKAGES = 11
-"""The first CUDA whose libraries pip can install."""
+"""The first CUDA version whose libraries pip can install."""
 _VERSIONED = ("cudart", "cublas", "cublasLt", "nvrtc", "nvJitLink")
-"""Libraries whose own version is CUDA's."""
+"""Libraries that have the same version as CUDA."""
 
 _TOOLKIT = {
     "cudart": "cuda-runtime", "cublas": "cublas", "cublasLt": "cublas", "cufft": "cufft", "cufftw": "cufft",
@@ -22,7 +22,7 @@ _TOOLKIT = {
     "nvrtc": "cuda-nvrtc", "nvrtc-builtins": "cuda-nvrtc", "nvJitLink": "nvjitlink", "cupti": "cuda-cupti",
     "cufile": "cufile", "nvjpeg": "nvjpeg", "nvToolsExt": "nvtx",
 }  # fmt: skip
-"""Of the toolkit: nvidia-NAME-cu12, and from CUDA 13 on nvidia-NAME."""
+"""In the toolkit: nvidia-NAME-cu12, and since CUDA 13 nvidia-NAME."""
 
 _APART = {
     "cudnn": "nvidia-cudnn", "nccl": "nvidia-nccl", "cudss": "nvidia-cudss", "cusparseLt": "nvidia-cusparselt",
@@ -32,7 +32,7 @@ _APART = {
     "nvinfer_plugin": "tensorrt", "nvonnxparser": "tensorrt", "nvinfer_lean": "tensorrt-lean",
     "nvinfer_dispatch": "tensorrt-dispatch",
 }  # fmt: skip
-"""Not of the toolkit: NAME-cu12, NAME-cu13."""
+"""Not in the toolkit: NAME-cu12, NAME-cu13."""
 
 _REQUIRES = {
     "cudnn": ("cublas", "cublasLt", "nvrtc"), "cusolver": ("cublas", "cublasLt", "cusparse", "nvJitLink"),
@@ -41,7 +41,7 @@ _REQUIRES = {
     "cublasmp": ("cublas", "cublasLt"), "tensorrt": ("cudart",),
     "cuquantum": ("custatevec", "cutensornet", "cudensitymat", "cutensor"),
 }  # fmt: skip
-"""What of NVIDIA's other libraries a package of its brings by what it requires, for CUDA 12 and 13."""
+"""Other NVIDIA libraries that a package of NVIDIA's brings through its requirements, for CUDA 12 and 13."""
 
 _FOR_CUDA = re.compile(
     r"cu\d{2,3}|cuda|gpu|nvidia|cupy|rapids|torch|tensorflow|jax|paddle|mxnet|\bcu(?:cim|df|graph|ml|opt|vs)\b|nemo|dali|tensorrt"
@@ -52,7 +52,7 @@ _FRAMEWORKS = frozenset((
     "sentence-transformers", "sglang", "skorch", "spconv", "speechbrain", "stanza", "tensordict", "thinc",
     "timm", "torchao", "triton", "trl", "ultralytics", "vllm", "xformers",
 ))  # fmt: skip
-"""Packages that require torch or CUDA's libraries, and whose name does not say so."""
+"""Packages that require torch or CUDA's libraries although their names do not say so."""
 
 _BINDINGS = re.compile(
     r"nvidia-(?:ml-py\d*|pyindex|cutlass-dsl|modelopt|cudnn-frontend)|pynvml"
@@ -66,19 +66,19 @@ _NVIDIAS_OWN = re.compile(
 
 
 _KNOWN = {*_TOOLKIT.values(), *(n.removeprefix("nvidia-") for n in _APART.values()), *_REQUIRES, "npp", "cuda-nvcc"}
-"""NVIDIA's packages of which it is known what they bring and require."""
+"""NVIDIA's packages whose libraries and requirements are known."""
 
 
 def nvidias(library: str) -> bool:
-    """Whether a library is of the CUDA toolkit, or another of NVIDIA's that come in packages of their own."""
+    """Whether a library belongs to the CUDA toolkit, or is another one of NVIDIA's that has a package of its own."""
     return bool(CUDA.fullmatch(library)) or vendors(library)
 
 
 def can_bring(requirement: str, library: str) -> bool:
-    """Whether a requirement that is not installed here could bring this one of NVIDIA's libraries, by its name.
+    """Whether a requirement that is not installed here could bring this NVIDIA library, judging by its name.
 
-    Nobody else bundles them for others: they come with NVIDIA's packages, of which it is known what they require, or
-    with what is made for CUDA or requires a framework that is. itk, graphviz and nanobind bring none.
+    No other package bundles these for others: they come with NVIDIA's packages, whose requirements are known, or with
+    packages that are made for CUDA or require a framework that is. itk, graphviz and nanobind bring none.
     """
     name, _, extras = requirement.partition("[")
     if _BINDINGS.fullmatch(name):
@@ -90,8 +90,8 @@ def can_bring(requirement: str, library: str) -> bool:
 
 
 def brings_along(requirement: str, library: str) -> bool:
-    """Whether one of NVIDIA's packages requires the one with this library: nvidia-cudnn-cu12 requires that with
-    libcublas.so.12, and cuda-toolkit[cusolver] that with libcusparse.so.12."""
+    """Whether one of NVIDIA's packages requires the package with this library: nvidia-cudnn-cu12 requires the one with
+    libcublas.so.12, and cuda-toolkit[cusolver] the one with libcusparse.so.12."""
     match = _LIBRARY.fullmatch(library)
     if match is None:
         return False
@@ -104,9 +104,10 @@ def brings_along(requirement: str, library: str) -> bool:
 
 
 def cuda_without_packages(library: str, major: int | None) -> str:
-    """The CUDA of this library where NVIDIA has no packages of it: "9.0" of libcusparse.so.9.0; else "".
+    """Return the library's CUDA version if NVIDIA has no packages for it: "9.0" for libcusparse.so.9.0; "" otherwise.
 
-    Up to CUDA 10.0 each library of the toolkit had the toolkit's version; `major` is that of its user, if known.
+    Up to CUDA 10.0 each library of the toolkit had the toolkit's version; `major` is the CUDA version of its user, if
+    known.
     """
     match = _OLD.fullmatch(library)
     if match is not None and match[1] in _TOOLKIT and int(match[2]) < _FIRST_WITH_PACKAGES:
@@ -118,7 +119,7 @@ _OLD = re.compile(r"lib([A-Za-z][\w-]*)\.so\.(\d+)\.(\d)")
 
 
 def cuda_major(needed: Iterable[str]) -> int | None:
-    """The CUDA major version that somebody needs who needs these libraries; None where they do not say."""
+    """Return the CUDA major version that a file with these needed libraries requires; None if they do not show it."""
     for name in needed:
         match = _LIBRARY.fullmatch(name)
         if match is not None and match[1] in _VERSIONED and match[2]:
@@ -127,8 +128,8 @@ def cuda_major(needed: Iterable[str]) -> int | None:
 
 
 def folder_of(package: str) -> str:
-    """Where one of NVIDIA's packages puts its libraries below the folder for packages: nvidia/cublas/lib, and since
-    CUDA 13 nvidia/cu13/lib; "" where that is not known."""
+    """Return where one of NVIDIA's packages puts its libraries below site-packages: nvidia/cublas/lib, since CUDA 13
+    nvidia/cu13/lib; "" if unknown."""
     name = re.fullmatch(r"nvidia-([a-z-]+?)(-cu\d+)?", package.partition(" ")[0])
     if name is None:
         return ""
@@ -137,16 +138,16 @@ def folder_of(package: str) -> str:
 
 
 def package_with(library: str, major: int | None) -> str:
-    """What pip calls the package with this library for this CUDA, "" where that is not known.
+    """Return pip's name of the package with this library for this CUDA version, "" if unknown.
 
-    Without a CUDA version the name has cu12, and says that it may be another.
+    Without a CUDA version the name has cu12, and says that another may be right.
     """
     match = _LIBRARY.fullmatch(library)
     stem = match[1] if match is not None else ""
     suffix = f"-cu{major}" if major is not None else "-cu12 (or the one for your CUDA)"
     stem = "cudnn" if stem.startswith("cudnn_") else stem
     if _APART.get(stem, "").startswith("tensorrt") and match is not None and match[2]:
-        return f"'{_APART[stem]}-cu{major or 12}=={match[2]}.*'"  # the library's version is TensorRT's
+        return f"'{_APART[stem]}-cu{major or 12}=={match[2]}.*'"  # the library has TensorRT's version
     if stem in _APART:
         return f"{_APART[stem]}{suffix}"
     if stem in _TOOLKIT:

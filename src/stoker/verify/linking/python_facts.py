@@ -1,6 +1,6 @@
 """The Python that would import what is verified: its version, its folders, and the packages installed in them.
 
-Unaware of binaries. The Python is asked in a subprocess; packages are read from their metadata and not imported.
+Asks that Python in a subprocess; reads packages from their metadata without importing them. Knows nothing of binaries.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ print("stoker-answer:" + json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class PythonFacts:
-    """One Python. `folders` is where it finds packages, `site` where pip puts new ones."""
+    """One Python. `folders` is where it finds packages, `site` where pip installs new ones."""
 
     program: str
     version: tuple[int, int]
@@ -50,28 +50,28 @@ class PythonFacts:
 
     @property
     def title(self) -> str:
-        """CPython 3.11, free-threaded CPython 3.14"""
+        """The name for reports: CPython 3.11, free-threaded CPython 3.14."""
         name = {"cpython": "CPython", "pypy": "PyPy"}.get(self.implementation, self.implementation)
         return f"{'free-threaded ' if self.free_threaded else ''}{name} {self.version[0]}.{self.version[1]}"
 
 
 class Brought(NamedTuple):
-    """What a package's requirements bring: paths by library name, and those not installed here as pip takes them
-    (`cuda-toolkit[cublas,cudart]`)."""
+    """What a package's requirements bring: paths by library name, and the requirements that are not installed here, as
+    pip writes them (`cuda-toolkit[cublas,cudart]`)."""
 
     libraries: Mapping[str, Path]
     absent: tuple[str, ...]
     by_extra: Mapping[str, tuple[str, ...]]
-    """Requirements that come with an extra alone and are not installed here, by the extra's name."""
+    """Requirements that only an extra adds and that are not installed here, by the extra's name."""
     torch: str = ""
-    """The version of the installed torch that they require."""
+    """The version of the installed torch among them."""
 
 
 NOTHING = Brought({}, (), {})
 
 
 def facts_of(python: str, environment: Mapping[str, str]) -> PythonFacts | None:
-    """What a Python says of itself, None when it does not answer."""
+    """Return what a Python reports about itself; None if it does not answer."""
     try:
         found = ask(python, _FACTS, [], environment, _SECONDS)
         major, minor = found["version"]
@@ -84,7 +84,7 @@ def facts_of(python: str, environment: Mapping[str, str]) -> PythonFacts | None:
 
 
 def package_of(path: Path, python: PythonFacts) -> Distribution | None:
-    """The installed package that a file belongs to."""
+    """Return the installed package that a file belongs to."""
     for folder in python.folders:
         if path.is_relative_to(folder) and folder.endswith(("site-packages", "dist-packages")):
             inside = path.relative_to(folder)
@@ -99,7 +99,7 @@ def package_of(path: Path, python: PythonFacts) -> Distribution | None:
 
 
 def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterable[str] = ()) -> Brought:
-    """What these requirements bring, with what they require in turn."""
+    """Return what these requirements bring, including their own requirements."""
     libraries: dict[str, Path] = {}
     absent: dict[str, None] = {}
     by_extra: dict[str, tuple[str, ...]] = {}
@@ -108,7 +108,7 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
     for requirement, _ in list(queue):
         if not (named := _extras_of(requirement)) or _applies(requirement, python, frozenset()):
             continue
-        # Whether somebody asked for the extra is recorded nowhere; what it brings counts where it is there.
+        # No metadata records whether a person asked for the extra; its requirements count if they are installed.
         if _installed(requirement, python) is not None:
             queue.append((requirement, frozenset(named)))
             continue
@@ -123,7 +123,7 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
         seen.add(key)
         package = _installed(requirement, python)
         if package is None:
-            # Also one in another version: pip would replace it.
+            # Also if another version is installed: pip would replace it.
             absent[_as_pip_takes_it(requirement)] = None
             continue
         torch = package.version if key[0] == "torch" else torch
@@ -133,20 +133,20 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
 
 
 def _installed(requirement: Requirement, python: PythonFacts) -> Distribution | None:
-    """The installed package that meets a requirement; None without one, or where pip would replace it."""
+    """Return the installed package that meets a requirement; None if there is none, or pip would replace it."""
     package = next(iter(distributions(name=requirement.name, path=list(python.folders))), None)
     return package if package is not None and _fits(requirement, package) else None
 
 
 def libraries_of(package: Distribution) -> dict[str, Path]:
-    """The shared libraries of an installed package, by file name."""
+    """Return the shared libraries of an installed package, by file name."""
     files = package.files or ()
     return {f.name: Path(str(f.locate())) for f in files if f.name.endswith(".so") or ".so." in f.name}
 
 
 def sources_of(package: Distribution) -> dict[str, str]:
-    """The Python sources of an installed package, by path below its folder for packages; what is too large or cannot be
-    read is left out."""
+    """Return the Python sources of an installed package, by path below site-packages, except those that are too large
+    or unreadable."""
     found: dict[str, str] = {}
     left = MAX_SOURCES
     for file in sorted((f for f in package.files or () if f.suffix == ".py"), key=lambda f: len(f.parts)):
@@ -182,7 +182,7 @@ def _applies(requirement: Requirement, python: PythonFacts, extras: frozenset[st
     try:
         return any(requirement.marker.evaluate({**values, "extra": extra}) for extra in ("", *extras))
     except (UndefinedComparison, UndefinedEnvironmentName):
-        return True  # pip would stop here; whoever wrote it meant to require it
+        return True  # pip would stop here; the author meant to require it
 
 
 def _fits(requirement: Requirement, package: Distribution) -> bool:
@@ -194,10 +194,10 @@ def _fits(requirement: Requirement, package: Distribution) -> bool:
 
 
 def _extras_of(requirement: Requirement) -> list[str]:
-    """The extras that a requirement's marker names."""
+    """Return the extras that a requirement's marker names."""
     return _EXTRA.findall(str(requirement.marker or ""))
 
 
 def program_named(version: tuple[int, int], environment: Mapping[str, str]) -> str:
-    """The program of a Python version on PATH, "" without one."""
+    """Return the program of a Python version on PATH, "" if there is none."""
     return shutil.which(f"python{version[0]}.{version[1]}", path=environment.get("PATH", os.defpath)) or ""

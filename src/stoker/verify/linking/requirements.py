@@ -1,4 +1,4 @@
-"""Which requirement brings a library, by names alone: for packages that are not installed here. Pure."""
+"""Says which requirement brings a library, judging by names alone, for packages that are not installed here. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _ALSO = {
 
 
 def bringer(library: str, requirements: Iterable[str]) -> str:
-    """The requirement that has a library of this name, "" without one: librmm.so is in librmm-cu12, libcublasLt.so.13
-    in nvidia-cublas, libcudnn_ops.so.9 in nvidia-cudnn-cu13, libcufft.so.12 in cuda-toolkit[cufft,curand]."""
+    """Return the requirement that contains a library of this name, "" if there is none: librmm.so is in librmm-cu12,
+    libcublasLt.so.13 in nvidia-cublas, libcudnn_ops.so.9 in nvidia-cudnn-cu13, libcufft.so.12 in
+    cuda-toolkit[cufft,curand]."""
     match = _LIBRARY.fullmatch(library)
     stem = match[1] if match is not None else library.partition(".")[0].removeprefix("lib")
     names = {stem.lower(), _ALSO.get(stem, stem).lower(), stem.partition("_")[0].lower()}
@@ -35,16 +36,16 @@ def bringer(library: str, requirements: Iterable[str]) -> str:
 
 
 class ServingExtra(NamedTuple):
-    """An extra of a package, and which libraries it brings."""
+    """An extra of a package, and the libraries that it brings."""
 
     extra: str
     brings: frozenset[str]
 
 
 def best_extra(libraries: Iterable[str], by_extra: Mapping[str, Iterable[str]]) -> ServingExtra | None:
-    """The extra that brings the most of these, None where none brings any.
+    """Return the extra that brings the most of these libraries; None if none brings any.
 
-    One that is for another CUDA by its name, or by its requirements', brings none of CUDA's libraries.
+    An extra that is for another CUDA version, by its name or its requirements', brings none of CUDA's libraries.
     """
     libraries = list(libraries)
     major = cuda_major(libraries)
@@ -58,7 +59,8 @@ def best_extra(libraries: Iterable[str], by_extra: Mapping[str, Iterable[str]]) 
 
 
 def _majors(names: Iterable[str]) -> set[int]:
-    """The CUDA versions in the names of extras and requirements: 12 in "minimal-cu12", "sysctk12", "cuda-12-6"."""
+    """Return the CUDA major versions in names of extras and requirements: 12 in "minimal-cu12", "sysctk12",
+    "cuda-12-6"."""
     return {int(m[1]) for n in names for m in _MAJOR.finditer(bare(n))}
 
 
@@ -66,8 +68,9 @@ _MAJOR = re.compile(r"(?:cu|cuda|ctk)[-_]?(1[1-9])(?:[-_.]?\d)?x?(?![0-9a-z])", 
 
 
 def may_bring(library: str, requirements: Iterable[str], host: str) -> list[str]:
-    """Those requirements of a package that may bring this library, though not by their name: in what they require in
-    turn, or as one of many. A plugin is of use beside its `host`, whether it requires that or not."""
+    """Return the requirements that may bring this library although their names do not say so: through their own
+    requirements, or among other libraries. A plugin is used with its `host` package even if it does not require
+    that."""
     known = [r for r in requirements if bare(r) not in _WITHOUT_LIBRARIES]
     if nvidias(library):
         found = [r for r in known if can_bring(r, library)]
@@ -79,15 +82,15 @@ def may_bring(library: str, requirements: Iterable[str], host: str) -> list[str]
 
 
 def unable_to_bring(libraries: Iterable[str], requirements: Iterable[str]) -> list[str]:
-    """The requirements that are taken to bring none of these libraries of NVIDIA's, of those of which little is
-    known."""
+    """Return the little-known requirements that are assumed to bring none of these libraries of NVIDIA's."""
     wanted = list(libraries)
     return [r for r in requirements if wanted and bare(r) not in _WITHOUT_LIBRARIES
             and not any(can_bring(r, n) for n in wanted)]  # fmt: skip
 
 
 def plugin_host(package: str) -> str:
-    """The package that a plugin is named after: openmm of OpenMM-CUDA-12 and OpenMM-HIP-6; "" of other names."""
+    """Return the package that a plugin is named after: openmm for OpenMM-CUDA-12 and OpenMM-HIP-6; "" for other
+    names."""
     plugin = _PLUGIN.fullmatch(package)
     return plugin[1].lower() if plugin is not None else ""
 
@@ -95,7 +98,7 @@ def plugin_host(package: str) -> str:
 _PLUGIN = re.compile(r"(\w{4,})[-_](?:cu|cuda|gpu|hip|rocm)[-_\d]*", re.IGNORECASE)
 
 _NVIDIAS = re.compile(r"(?:nvidia|cuda|custatevec|cutensor|cutensornet|cudensitymat|cuquantum)-(?!dali)")
-"""Packages that bring NVIDIA's own libraries and no others."""
+"""Packages that bring only NVIDIA's own libraries."""
 
 _WITHOUT_LIBRARIES = frozenset(
     (
@@ -112,9 +115,9 @@ _WITHOUT_LIBRARIES = frozenset(
         "werkzeug", "wheel", "wrapt", "zipp", "zstandard",
     )
 )  # fmt: skip
-"""Packages that many require, and that bring no library for others, nor does anything that they require."""
+"""Packages that many others require, and that bring no library for others, directly or through their requirements."""
 
 
 def bare(requirement: str) -> str:
-    """A requirement's name without its extras."""
+    """Return a requirement's name without its extras."""
     return requirement.partition("[")[0]

@@ -1,4 +1,4 @@
-"""What the loader would refuse a file for, though every library is there: versions and symbols that nobody defines.
+"""Finds versions and symbols that nothing defines, so that the loader refuses a file although it finds every library.
 
 Python binds all symbols when it imports an extension, so each one counts, as for `ldd -r`. Runs nothing that it reads.
 """
@@ -13,16 +13,17 @@ from stoker.verify.linking.libraries import Closure, Linker, SharedLibrary
 
 _PYTHON = re.compile(rb"_?Py[A-Z_]\w*")
 _ROCM = re.compile(rb"_*(?:hip[A-Z]|hip[a-z]+[A-Z]|miopen[A-Z]|roc[a-z]+_|rccl|hsa_)\w*")
-"""Some builds load ROCm's libraries by themselves, and none of them is needed for an NVIDIA GPU."""
+"""Some builds load ROCm's libraries themselves; an NVIDIA GPU needs none of them."""
 _TORCH = re.compile(rb"aoti_torch_\w+")
-"""Torch's C interface: who is not linked with torch looks for it in a process that has imported torch (cuda-core)."""
+"""Torch's C interface: a library that is not linked with torch looks it up in a process that has imported torch
+(cuda-core)."""
 _DRIVER = re.compile(rb"(?:cu[A-Z]|nvml[A-Z]|__?cuda|nvPTX)\w*")
 
 
 def lacking_versions(
     library: SharedLibrary, closure: Closure, linker: Linker
 ) -> list[tuple[NeededVersion, SharedLibrary]]:
-    """Versions that a library which was found does not have, each with that library."""
+    """Return versions that a library lacks although it was found, each with that library."""
     own = linker.symbols(library)
     found = []
     for needed in own.needed_versions if own is not None else ():
@@ -36,10 +37,10 @@ def lacking_versions(
 def undefined_symbols(
     library: SharedLibrary, closure: Closure, linker: Linker, others: Callable[[], Iterable[SharedLibrary]]
 ) -> list[NeededSymbol]:
-    """The symbols that neither what it loads, nor Python, nor one of the `others` defines.
+    """Return the symbols that neither the loaded libraries, nor Python, nor any of the `others` define.
 
-    `others` are what its package and the required ones hold: they may load each other behind the linker's back.
-    Nothing is known of the symbols of a library that is not there, except of the driver's.
+    `others` are the other libraries of the package and of those that it requires: they may load each other without the
+    linker. Nothing is known of the symbols of a missing library, except of the driver's.
     """
     own = linker.symbols(library)
     absent = {m.provider for m in closure.missing}

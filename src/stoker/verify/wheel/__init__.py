@@ -1,1 +1,1 @@
-"""Wheels: members, tags, RECORD, and what they bring."""
+"""Wheels: members, tags, RECORD, and the libraries that they contain."""

@@ -1,4 +1,4 @@
-"""Platform tags of wheels against what the binaries inside really need. Unaware of zip files.
+"""Compares platform tags of wheels with what the binaries inside need. Knows nothing of zip files.
 
 A tag is a promise: pip installs a `manylinux_2_28` wheel wherever glibc is 2.28 or newer (PEP 600).
 """
@@ -18,7 +18,7 @@ Version = tuple[int, ...]
 
 
 class PlatformPromise(NamedTuple):
-    """What a platform tag says: "manylinux", "musllinux" or "linux", the libc it asks for, and the machine."""
+    """What a platform tag says: "manylinux", "musllinux" or "linux", the libc that it requires, and the machine."""
 
     kind: str
     libc: tuple[int, int]
@@ -43,11 +43,11 @@ _POLICIES: tuple[tuple[tuple[int, int], dict[str, Version]], ...] = (
     ((2, 40), {}),
     ((2, 41), {}),
 )
-"""What a distribution with a glibc this old brings of the C++ runtime and of zlib, where that changes. Each of these is
-the C library of some distribution; they are the policies that auditwheel 6.8 checks."""
+"""The versions of the C++ runtime and of zlib in a distribution with at least this glibc, listed where they change.
+Each entry is the glibc of some distribution; these are the policies that auditwheel 6.8 checks."""
 
 _FEATURES: dict[str, tuple[int, int]] = {"GLIBC_ABI_DT_RELR": (2, 36)}
-"""Versions that are no numbers, and the glibc that brought them (its NEWS: packed relocations)."""
+"""Versions that are not numbers, and the glibc that introduced them (its NEWS: packed relocations)."""
 
 SYSTEM_LIBRARIES = frozenset(
     (
@@ -57,11 +57,11 @@ SYSTEM_LIBRARIES = frozenset(
         "libglib-2.0.so.0", "libresolv.so.2", "libexpat.so.1", "libz.so.1",
     )
 )  # fmt: skip
-"""Libraries that a manylinux wheel may take from the system (the manylinux policy's list)."""
+"""Libraries that a manylinux wheel may take from the system (the list in the manylinux policy)."""
 
 
 def parse_platform(tag: str) -> PlatformPromise | None:
-    """The promise of one platform tag (`manylinux_2_28_x86_64`); None for "any" and for other systems."""
+    """Return the promise of one platform tag (`manylinux_2_28_x86_64`); None for "any" and for other systems."""
     for old, new in _ALIASES.items():
         if tag.startswith(f"{old}_"):
             tag = new + tag.removeprefix(old)
@@ -74,12 +74,13 @@ def parse_platform(tag: str) -> PlatformPromise | None:
 
 
 def strictest(promises: Iterable[PlatformPromise]) -> PlatformPromise | None:
-    """The one that is hardest to keep; None without any."""
+    """Return the strictest promise; None without any."""
     return min((p for p in promises if p.kind != "linux"), key=lambda p: p.libc, default=None)
 
 
 def broken_by(promise: PlatformPromise, dynamic: Dynamic, own: frozenset[str]) -> list[str]:
-    """The symbol versions that a binary needs beyond the promise. `own` names the libraries that travel along."""
+    """Return the symbol versions that a binary needs beyond the promise. `own` names the libraries in the same
+    wheel."""
     needed = needs(dynamic, own)
     if promise.kind == "musllinux":
         return sorted(v for v in needed if v.startswith("GLIBC_"))[:1]
@@ -87,18 +88,18 @@ def broken_by(promise: PlatformPromise, dynamic: Dynamic, own: frozenset[str]) -
 
 
 def needs(dynamic: Dynamic, own: frozenset[str]) -> list[str]:
-    """The symbol versions that a binary needs of the system."""
+    """Return the symbol versions that a binary needs from the system."""
     return [v for library, versions in dynamic.versions if library not in own for v in versions]
 
 
 def fitting(needed: Sequence[str], machine: str) -> str:
-    """The manylinux tag that promises no more than these symbol versions need; empty if none is known."""
+    """Return the oldest manylinux tag that covers these symbol versions; empty if none is known."""
     libc = next((libc for libc, _ in _POLICIES if not _beyond(needed, _limits(libc))), None)
     return f"manylinux_{libc[0]}_{libc[1]}_{machine}" if libc is not None else ""
 
 
 def _limits(libc: tuple[int, int]) -> dict[str, Version]:
-    """The newest version of each library that a system with such a glibc has for sure."""
+    """Return the newest version of each library that every system with such a glibc has."""
     limits: dict[str, Version] = {"GLIBC": libc}
     for known, versions in _POLICIES:
         if known <= libc:
@@ -107,7 +108,7 @@ def _limits(libc: tuple[int, int]) -> dict[str, Version]:
 
 
 def _beyond(needed: Sequence[str], limits: dict[str, Version]) -> list[str]:
-    """The worst offender of each name, as it is written."""
+    """Return the newest version of each name that is beyond the limits, as written."""
     worst: dict[str, tuple[Version, str]] = {}
     for text in needed:
         name, _, number = text.partition("_")

@@ -1,6 +1,6 @@
-"""A wheel as a zip file of members: its names and tags, its members as byte sources, and its RECORD.
+"""A wheel as a zip file: its name and tags, its members as byte sources, and its RECORD.
 
-Nothing is unpacked to disk. Unaware of ELF and of CUDA.
+Unpacks nothing to disk. Knows nothing of ELF or CUDA.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from stoker.verify.python_imports import MAX_SOURCES
 
 MAX_MEMBERS = 100_000
 MAX_DIRECTORY = 32 << 20
-"""Bytes of the central directory that are read: a wheel of 16,000 members has 3 MB."""
+"""The largest central directory, in bytes, that is read: a wheel of 16,000 members has 3 MB."""
 _SMALL = 1 << 18
-"""Bytes of a member that is inflated at once. A wheel of torch has 12,000 headers, and what reads on and back in large
-members costs a small one more than inflating it."""
+"""The largest member, in bytes, that is inflated at once. A wheel of torch has 12,000 header files, and for a small
+member the machinery for reading back and forth costs more than inflating all of it."""
 _MAX_TEXT = 1 << 20
 _RECORD_LINE = 4096
-"""Bytes of RECORD for each member, at most: a path, a digest and a size have a few hundred."""
+"""Bytes of RECORD per member, at most: a path, a digest and a size take a few hundred."""
 _HASHES = ("sha256", "sha384", "sha512")
-"""What PEP 376 and its successors allow in a RECORD: nothing weaker than sha256."""
+"""The digests that PEP 376 and its successors allow in a RECORD: nothing weaker than sha256."""
 
 _ZIP_ERRORS = (
     zipfile.BadZipFile,
@@ -53,7 +53,7 @@ _ZIP_ERRORS = (
     EOFError,
     NotImplementedError,
 )
-"""What `zipfile` raises for a directory that makes no sense."""
+"""What `zipfile` raises for an invalid directory."""
 
 _FILENAME = re.compile(
     r"(?P<name>[^-]+)-(?P<version>[^-]+)(?:-(?P<build>\d[^-]*))?-(?P<python>[^-]+)-(?P<abi>[^-]+)-(?P<platform>[^-]+)\.whl"
@@ -70,7 +70,7 @@ class Recorded:
 
 
 class Wheel:
-    """An open wheel. Raises UnreadableError and OSError when it is no zip file that can be read."""
+    """An open wheel. Raises UnreadableError or OSError if it is not a readable zip file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -95,15 +95,16 @@ class Wheel:
     def _check_members(self) -> None:
         packed = sum(m.compress_size for m in self.members)
         if packed > self._file.size:
-            # Members that share their bytes: the way to write a bomb that no single member betrays.
+            # Members that share their bytes make a zip bomb in which no single member looks suspicious.
             raise UnreadableError(f"its members claim {packed} packed bytes, the file has {self._file.size}")
 
     def open(
         self, member: zipfile.ZipInfo, deadline: Deadline, consume: Callable[[bytes], object] | None = None
     ) -> ByteSource:
-        """A member's bytes, wherever they start; raises UnreadableError.
+        """Return a member's content; raises UnreadableError.
 
-        A large deflated one passes each byte to `consume` once; `drain` sees to the rest, and to all other members.
+        A large deflated member passes each byte to `consume` once; `drain` passes on the rest, and the bytes of all
+        other members.
         """
         if member.flag_bits & 0x1:
             raise UnreadableError("encrypted")
@@ -123,7 +124,7 @@ class Wheel:
         raise UnreadableError(f"compressed by method {member.compress_type}; wheels use 0 and 8")
 
     def text(self, name: str, limit: int = _MAX_TEXT) -> str:
-        """A file of the info folder as text, "" when it is not there; raises UnreadableError."""
+        """Return a file of the .dist-info folder as text, "" if there is none; raises UnreadableError."""
         member = self._by_name.get(f"{self.info_folder}/{name}")
         if member is None:
             return ""
@@ -132,15 +133,15 @@ class Wheel:
         return self.open(member, Deadline()).read(0, member.file_size).decode("utf-8", "replace")
 
     def field(self, name: str, of: str) -> list[str]:
-        """All values of one field of METADATA or WHEEL."""
+        """Return all values of one field of METADATA or WHEEL."""
         head = self.text(of).split("\n\n")[0]
         return [value.strip() for key, _, value in (li.partition(":") for li in head.splitlines()) if key == name]
 
     def record(self) -> dict[str, Recorded]:
-        """The RECORD by path; raises UnreadableError."""
+        """Return the RECORD by path; raises UnreadableError."""
         count = len(self.members)
         text = self.text("RECORD", min(MAX_DIRECTORY, _MAX_TEXT + _RECORD_LINE * count))
-        # Lines beyond the members are wrong in any case; a few are enough to say so.
+        # Lines beyond the members are wrong anyway; a few suffice to report that.
         lines = text.split("\n", 2 * count + 100)[: 2 * count + 100]
         try:
             return {row[0]: _recorded(row) for row in csv.reader(lines) if row}
@@ -149,7 +150,7 @@ class Wheel:
 
 
 def wheel_sources(path: Path) -> dict[str, str]:
-    """The Python sources in a wheel by member; what is too large or cannot be read is left out."""
+    """Return the Python sources in a wheel by member, except those that are too large or unreadable."""
     found: dict[str, str] = {}
     left = MAX_SOURCES
     deadline = Deadline()
@@ -188,7 +189,7 @@ def _check_directory(file: FileSource) -> None:
         raise UnreadableError("not a zip file: it has no directory at its end")
     claims = [struct.unpack_from("<HI", tail, at + 10)]
     if at >= 20 and tail[at - 20 : at - 16] == b"PK\x06\x07":
-        # zip64: the record is where its locator says, or (for readers that do not look) right before the locator.
+        # zip64: the record is where its locator says, or (for readers that ignore that) right before the locator.
         (offset,) = struct.unpack_from("<Q", tail, at - 12)
         records = (file.read(place, 56) for place in (offset, file.size - len(tail) + at - 76))
         claims += [struct.unpack_from("<QQ", r, 32) for r in records if len(r) == 56 and r[:4] == b"PK\x06\x06"]
@@ -200,12 +201,12 @@ def _check_directory(file: FileSource) -> None:
 
 
 def hasher(recorded: Recorded | None) -> hashlib._Hash:
-    """What computes the digest that a line of RECORD holds."""
+    """Return the hash object for the digest in a line of RECORD."""
     return hashlib.new(recorded.algorithm if recorded and recorded.algorithm in _HASHES else "sha256")
 
 
 class CheckSums:
-    """What a member's bytes add up to: zip's checksum, and where it is `hashed` the digest that RECORD has."""
+    """Checksums of a member: the CRC of the archive, and, if `hashed`, the digest for RECORD."""
 
     def __init__(self, recorded: Recorded | None, *, hashed: bool) -> None:
         self.crc = 0
@@ -218,12 +219,13 @@ class CheckSums:
             self._hash.update(data)
 
     def digest(self) -> bytes | None:
-        """The digest; None where it was not asked for."""
+        """Return the digest; None if it was not requested."""
         return None if self._hash is None else self._hash.digest()
 
 
 def drain(source: ByteSource, member: zipfile.ZipInfo, consume: Callable[[bytes], object], deadline: Deadline) -> int:
-    """Pass on to `consume` what of a member it has not had yet; returns its true size. Raises UnreadableError."""
+    """Pass the part of a member that has not been read yet to `consume`; return its true size. Raises
+    UnreadableError."""
     if isinstance(source, DeflatedSource):
         size = source.finish()
     else:
@@ -238,8 +240,8 @@ def drain(source: ByteSource, member: zipfile.ZipInfo, consume: Callable[[bytes]
 
 
 def record_problem(name: str, recorded: Recorded | None, size: int, digest: bytes | None) -> str:
-    """How a member disagrees with its RECORD line; "" when it agrees, or is a file that needs no line. No `digest` is
-    one that nobody has computed."""
+    """Return how a member differs from its RECORD line; "" if it does not, or needs no line. `digest` is None if it was
+    not computed."""
     if recorded is None:
         signature = name.endswith(("/RECORD.jws", "/RECORD.p7s"))
         return "" if signature else "is not in RECORD: pip installs it and never removes it"
@@ -253,7 +255,7 @@ def record_problem(name: str, recorded: Recorded | None, size: int, digest: byte
 
 
 def name_problems(wheel: Wheel) -> list[tuple[Severity, str]]:
-    """How the wheel's file name, its info folder and its WHEEL file disagree, and how grave that is."""
+    """Return how the wheel's file name, its .dist-info folder and its WHEEL file disagree, each with its severity."""
     if not wheel.info_folder:
         return [("error", "has no .dist-info folder with a WHEEL file: pip will refuse it")]
     match = _FILENAME.fullmatch(wheel.path.name)
@@ -262,32 +264,32 @@ def name_problems(wheel: Wheel) -> list[tuple[Severity, str]]:
     found: list[tuple[Severity, str]] = []
     if _normal(wheel.info_folder) != _normal(f"{match['name']}-{match['version']}.dist-info"):
         what = f"is named {match['name']}-{match['version']} and holds {wheel.info_folder}"
-        if _normal(wheel.info_folder).startswith(_normal(f"{match['name']}-")):  # pip goes by the project alone
+        if _normal(wheel.info_folder).startswith(_normal(f"{match['name']}-")):  # pip compares only the project's name
             found.append(("warning", what))
         else:
             found.append(("error", f"{what}: pip will refuse it"))
     named = {"-".join(t) for t in product(*(match[k].split(".") for k in ("python", "abi", "platform")))}
     inside = set(wheel.field("Tag", "WHEEL"))
     if named != inside:
-        # pip goes by the name alone; other tools do not.
+        # pip reads only the file name; other tools read the WHEEL file.
         found.append(("warning", f"is tagged {_list(named)} by its name and {_list(inside)} by its WHEEL file"))
     return found
 
 
 def platforms(wheel: Wheel) -> list[str]:
-    """The platform tags in the file name."""
+    """Return the platform tags in the file name."""
     match = _FILENAME.fullmatch(wheel.path.name)
     return match["platform"].split(".") if match else []
 
 
 def abi(wheel: Wheel) -> str:
-    """The ABI tag in the file name: cp311, abi3, none."""
+    """Return the ABI tag in the file name: cp311, abi3, none."""
     match = _FILENAME.fullmatch(wheel.path.name)
     return match["abi"] if match else ""
 
 
 def unsafe_name(name: str) -> bool:
-    """True for a member that would be unpacked outside the folder meant for it."""
+    """Whether a member would be unpacked outside its folder."""
     return name.startswith("/") or ".." in name.split("/") or not name or "\\" in name or "\0" in name
 
 

@@ -1,4 +1,5 @@
-"""A wheel's report: its binaries, its RECORD and its tags. Unaware of devices, and of what is installed."""
+"""Reads a wheel into a report: its binaries, its RECORD and its tags. Knows nothing of GPUs or of installed
+packages."""
 
 from __future__ import annotations
 
@@ -36,10 +37,10 @@ from stoker.verify.wheel.wheel_file import (
 )
 
 SEPARATOR = "::"
-"""Between a wheel and its member, as in `x.whl::torch/lib/libtorch.so`."""
+"""Separates the path of a wheel from its member, as in `x.whl::torch/lib/libtorch.so`."""
 
 WHEEL_SECONDS = 600.0
-"""CPU time for a whole wheel; paddlepaddle-gpu (0.8 GB packed, 2.8 GB unpacked) takes ten."""
+"""CPU seconds for a whole wheel; paddlepaddle-gpu (0.8 GB packed, 2.8 GB unpacked) takes ten."""
 
 _THREADS = 4
 _GROUP_BYTES, _GROUP_MEMBERS = 1 << 20, 256
@@ -47,17 +48,18 @@ _DATA = re.compile(r"^[^/]+\.data/(?:platlib|purelib)/")
 
 MAX_MEMBER = 1 << 63
 _MAX_HASHED = 1 << 20
-"""Bytes of a member whose digest in RECORD is compared in any case. That of a larger one adds nothing to its size and
-the archive's checksum unless somebody has packed another file; pip does not compare it, and it costs a fifth of the
-time."""
+"""The largest member, in bytes, whose digest is always compared with RECORD. For a larger one the digest shows no more
+than its size and the archive's checksum do, unless the file was replaced after RECORD was written; pip does not compare
+it, and computing it takes a fifth of the time."""
 
 _MAX_PROBLEMS = 20
-"""Problems of one kind that are listed one by one."""
+"""Problems of one kind that are listed individually."""
 
 
 @dataclass(slots=True)
 class WheelReading:
-    """What was read of a wheel: its binaries' reports, the linked ones by member, and the problems of it as such."""
+    """What was read from a wheel: reports of its binaries, its linked files by member, and problems of the wheel
+    itself."""
 
     files: list[ReadFile] = field(default_factory=list)
     libraries: dict[str, SharedLibrary] = field(default_factory=dict)
@@ -68,8 +70,7 @@ class WheelReading:
 
 
 def read_wheel(path: Path, *, hashes: bool = False) -> WheelReading:
-    """What is in a wheel; with `hashes` every digest of RECORD is compared, not only those of small members. Never
-    raises."""
+    """Read a wheel. With `hashes` every digest in RECORD is compared, not only those of small members. Never raises."""
     try:
         with Wheel(path) as wheel:
             return _Reader(wheel, MAX_MEMBER if hashes else _MAX_HASHED).read()
@@ -79,14 +80,14 @@ def read_wheel(path: Path, *, hashes: bool = False) -> WheelReading:
 
 
 class _MemberReading(NamedTuple):
-    """A member's problems, each with its kind, and its report where it is a binary."""
+    """The problems of a member, each with its kind, and its report if it is a binary."""
 
     problems: list[tuple[str, Problem]]
     binary: Binary | None
 
 
 def _groups(members: Sequence[zipfile.ZipInfo]) -> list[list[zipfile.ZipInfo]]:
-    """Neighbours that one thread reads in one go: handing over a small file costs more than reading it."""
+    """Group neighbours for one thread to read at once: handing over a small file costs more than reading it."""
     groups: list[list[zipfile.ZipInfo]] = [[]]
     size = 0
     for member in members:
@@ -135,7 +136,8 @@ class _Reader:
         )
 
     def _libraries(self) -> dict[str, SharedLibrary]:
-        """The linked files by member, where pip would put them below its folder for packages."""
+        """Return the linked files by member; their paths are relative to site-packages, where pip would install
+        them."""
         found = {}
         for binary in self.binaries:
             member = binary.report.path.partition(SEPARATOR)[2]
@@ -162,7 +164,7 @@ class _Reader:
             if unsafe_name(member.filename):
                 self._problem("unsafe", "error", where, "would be unpacked outside the folder meant for it")
             seen.add(member.filename)
-        # Inflating and hashing leave the interpreter lock to others, and are all that takes time.
+        # Inflating and hashing take nearly all the time, and release the interpreter lock.
         with ThreadPoolExecutor(max_workers=min(_THREADS, os.cpu_count() or 1)) as pool:
             read = pool.map(lambda group: self._group(group, record), _groups(self.wheel.members))
             for findings, binary in chain.from_iterable(read):
@@ -174,11 +176,12 @@ class _Reader:
                     self.binaries.append(binary)
 
     def _group(self, members: Sequence[zipfile.ZipInfo], record: Mapping[str, Recorded]) -> list[_MemberReading]:
-        """What is found in a few members. Runs in a thread."""
+        """Read a few members. Runs in a thread."""
         return [self._member(member, record.get(member.filename)) for member in members]
 
     def _member(self, member: zipfile.ZipInfo, line: Recorded | None) -> _MemberReading:
-        """One member's problems by kind, and its report if it is a binary. Runs in a thread: shares one dictionary."""
+        """Return one member's problems by kind, and its report if it is a binary. Runs in a thread; the threads share
+        one dictionary."""
         where = f"{self.path}{SEPARATOR}{member.filename}"
         found: list[tuple[str, Problem]] = []
         binary: Binary | None = None
@@ -187,7 +190,7 @@ class _Reader:
             sums = CheckSums(line, hashed=member.file_size <= self.most_hashed)
             source = self.wheel.open(member, self.deadline, sums.update)
             if binary_name(member.filename) and recognised(source):
-                # The wheel's deadline, not one of its own: a wheel of many slow members must end too.
+                # The wheel's deadline, not one per member: a wheel of many slow members must end too.
                 binary = read_binary(where, source, self.deadline)
                 if binary.elf is not None and (symbols := read_symbols(source, binary.elf)) is not None:
                     self.symbols[where] = symbols
@@ -222,7 +225,7 @@ class _Reader:
         promises = [p for p in map(tags.parse_platform, platforms(self.wheel)) if p is not None]
         self._check_purity(promises)
         self._check_linux_tag(promises, frozenset(members))
-        # A wheel may hold several builds: for other machines, for other Pythons. One that fits is enough.
+        # A wheel may contain builds for several machines or Pythons. One that fits is enough.
         grave: Severity = "warning" if self._one_fits(promises) else "error"
         return [self._tagged(b, promises, frozenset(members), grave) for b in self.binaries]
 
@@ -241,7 +244,7 @@ class _Reader:
             self._problem("tag", "warning", self.path, what, "tag it: wheel tags --platform-tag")
 
     def _check_linux_tag(self, promises: list[tags.PlatformPromise], own: frozenset[str]) -> None:
-        """A word on what the tag could be: what the symbols of all binaries together need."""
+        """Note which manylinux tag the wheel could have, given the symbols that all its binaries need."""
         linux = next((p for p in promises if p.kind == "linux"), None)
         if linux is None:
             return
@@ -257,7 +260,7 @@ class _Reader:
     def _tagged(
         self, binary: Binary, promises: list[tags.PlatformPromise], own: frozenset[str], grave: Severity
     ) -> ReadFile:
-        """A binary's report with what its wheel's tags promise and it does not keep."""
+        """Return a binary's report with the promises of the wheel's tags that it breaks."""
         elf, dynamic, report = binary.elf, binary.dynamic, binary.report
         if elf is None or dynamic is None:
             return report
@@ -273,7 +276,8 @@ class _Reader:
             what = f"needs {', '.join(beyond)}, more than the tag {tag} promises: it will not load on such a system"
             fits = tags.fitting(tags.needs(dynamic, own), promise.machine)
             remedy = f"build on an older system{f', or raise the tag to {fits}' if fits else ''}"
-            # What loads here is found out as the loader does it; this is about other systems.
+            # Whether it loads on this machine is checked separately, as the loader does it; this is about other
+            # systems.
             found.append(Problem("info", report.path, what, remedy))
         found += path_problems(report.path, dynamic, packaged=True)
         found += self._check_abi(report.path, grave)
