@@ -146,7 +146,7 @@ async def test_every_row_tells_all_about_itself() -> None:
         for told in (
             "2 of them, 141 GiB of memory, driver 580.95.05, up to CUDA 13.0",
             T4.why,
-            "asked for, and in no file",
+            "asked for, but in no file",
             "/src/pytorch/build/lib/libtorch_cuda.so: 310 MiB in 700 pieces",
             "NVIDIA L4 (8.9): runs in part: some of its kernels have no code for it",
             "sm_90a: 3.0 MiB in 2 pieces, 8 kernels",
