@@ -1,4 +1,4 @@
-"""Writes the table of rules at the end of docs/diagnose.md anew, from the rules: python docs/make_rule_table.py."""
+"""Rewrites the table of rules at the end of docs/diagnose.md from the rules: python docs/make_rule_table.py."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_no_name_belongs_to_two(face: str) -> None:
 def test_a_package_is_no_command(tmp_path: Path) -> None:
     file = tmp_path / "rows.yaml"
     file.write_text("zlib: {apt: zlib1g-dev; reboot, headers: zlib.h}\n")
-    with pytest.raises(ConfigError, match="no list of packages"):
+    with pytest.raises(ConfigError, match="not a list of packages"):
         load_providers(file)
     file.write_text("zlib: {headers: zlib.h}\n")
     with pytest.raises(ConfigError, match="names no package, and has no note"):

@@ -174,13 +174,13 @@ def test_the_table_of_rules_is_the_one_that_the_rules_make() -> None:
     ("more", "fault"),
     [
         ("action: reboot", "cannot be 'reboot'"),
-        ("action: set-variable", "goes with"),
-        ("variable: A_B=1", "goes with"),
-        ("action: retry\n  variable: A_B=1", "goes with"),
-        ("action: set-variable\n  variable: PATH=/tmp", "is not set by a rule"),
-        ("action: set-variable\n  variable: LD_PRELOAD=x.so", "is not set by a rule"),
-        ("action: set-variable\n  variable: 'A_B=$(rm -rf /)'", "is not set by a rule"),
-        ("action: set-variable\n  variable: A_B", "is not set by a rule"),
+        ("action: set-variable", "require each other"),
+        ("variable: A_B=1", "require each other"),
+        ("action: retry\n  variable: A_B=1", "require each other"),
+        ("action: set-variable\n  variable: PATH=/tmp", "a rule may not set"),
+        ("action: set-variable\n  variable: LD_PRELOAD=x.so", "a rule may not set"),
+        ("action: set-variable\n  variable: 'A_B=$(rm -rf /)'", "a rule may not set"),
+        ("action: set-variable\n  variable: A_B", "a rule may not set"),
         ("action: set-variable\n  variable: [A_B=1]", "is a list"),
     ],
 )
@@ -268,5 +268,5 @@ def test_a_remedy_repeats_only_names_that_look_like_their_kind(tmp_path: Path, l
 def test_a_name_in_a_remedy_is_one_that_a_pattern_finds(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="stands for a name that a pattern finds"):
         load_rules(_file(tmp_path, NAMING.replace("?P<header>", "")))
-    with pytest.raises(ConfigError, match="a group is called after what it finds"):
+    with pytest.raises(ConfigError, match="a group must be named after what it finds"):
         load_rules(_file(tmp_path, NAMING.replace("{header} ", "").replace("?P<header>", "?P<head>")))

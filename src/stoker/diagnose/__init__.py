@@ -1,1 +1,1 @@
-"""Finds the first cause of a failed build in its output. Knows no builds and no screens: bytes in, matches out."""
+"""Finds the first cause of a failed build in its output: bytes in, matches out. Knows nothing of builds or screens."""

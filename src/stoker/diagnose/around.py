@@ -1,6 +1,6 @@
-"""The lines around a place in a log, and where a line begins. Unaware of why they are wanted.
+"""Returns the lines around a place in a log, and finds where a line begins. Knows nothing of why they are wanted.
 
-Of a message of CMake's all lines are shown: its head stands at the margin, and its body is indented.
+A CMake message is shown whole: its head is at the margin, and its body is indented.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from stoker.model.text import plain
 
 ABOVE = 3
 BELOW = 6
-"""Lines shown above and below: a compiler says where it is before the error, and shows the source after it."""
+"""Lines shown above and below: a compiler names the place before the error, and shows the source after it."""
 
 LINE_SHOWN = 300
-"""Characters of a line that are handed on."""
+"""Characters of a line that are returned."""
 
 MESSAGE_LINES = 30
-"""Lines of one message of CMake's that are shown; the longest of its own, on package versions, have some 25."""
+"""Lines of one CMake message that are shown; the longest of CMake's own, on package versions, has about 25."""
 
 _CMAKE = re.compile(r"(?:-- )?CMake (?:Deprecation |Author |Internal )?(Warning|Deprecation|Error)\b")
 
 _NEXT_STEP = re.compile(r"FAILED: |\[\d{1,7}/\d{1,7}\] |ninja: build stopped")
-"""What ninja prints next when a step has said all that it had to say."""
+"""What ninja prints after the last output of a step."""
 
 _COMPILES = re.compile(rb"\s-(?:c|dc|o|x)\s")
-"""Options of a compiler's command; a log that somebody has shortened may lack the command."""
+"""Options in a compiler's command; a shortened log may lack the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class LineStart:
 
 
 def place_of(file: BinaryIO, begin: LineStart, line: int) -> LineStart:
-    """Return where a line from `begin` on starts; the file's end if there are not so many. Raises OSError."""
+    """Return where a line from `begin` on starts; the file's end if there are not so many lines. Raises OSError."""
     file.seek(begin.offset)
     offset, lines_to_go = begin.offset, line - begin.line
     while lines_to_go > 0 and (portion := file.read(PORTION)):
@@ -67,7 +67,7 @@ def place_of(file: BinaryIO, begin: LineStart, line: int) -> LineStart:
 
 
 def line_at(file: BinaryIO, offset: int) -> LineStart:
-    """Return the line that begins at a byte: its number is counted from the start of the file. Raises OSError."""
+    """Return the line that begins at a byte; its number is counted from the start of the file. Raises OSError."""
     file.seek(0)
     line, bytes_to_go = 1, offset
     while bytes_to_go > 0 and (portion := file.read(min(bytes_to_go, PORTION))):
@@ -77,7 +77,7 @@ def line_at(file: BinaryIO, offset: int) -> LineStart:
 
 
 class Neighbours:
-    """The lines before and behind the line that begins at `start` in a block, which has the number `line`."""
+    """The lines before and after the line that begins at `start` in a block and has the number `line`."""
 
     def __init__(self, block: Block, start: int, line: int) -> None:
         end = block.data.find(b"\n", start)
@@ -95,7 +95,7 @@ class Neighbours:
         self._above, self._below = above, below
 
     def around(self, above: int = ABOVE, below: int = BELOW) -> Around:
-        """Return the line with its neighbours, or the whole message of CMake's that it belongs to."""
+        """Return the line with its neighbours, or the whole CMake message that it belongs to."""
         before, behind = self._above.split(b"\n")[:-1], self._below.splitlines()
         head = _message_head(before, self._here)
         if head is not None:
@@ -107,27 +107,30 @@ class Neighbours:
         return Around(self.line - len(before), tuple(plain(shortened(line), LINE_SHOWN) for line in lines))
 
     def message(self) -> str:
-        """Return the body of the message of CMake's whose head the line is, without the calls that led there."""
+        """Return the body of the CMake message of which the line is the head, without the call stack."""
         behind = self._below.splitlines()
         body = behind[: min(_body_length(behind, _indent(self._here)), MESSAGE_LINES)]
         text = " ".join(unwrapped(line).strip() for line in body)
         return text.partition("Call Stack (most recent call first)")[0]
 
     def next_line(self) -> str:
-        """Return the line behind it as its tool wrote it, empty at the end."""
+        """Return the next line as its tool wrote it, empty at the end."""
         behind = self._below.split(b"\n", 1)[0]
         return unwrapped(shortened(behind)).strip()
 
     def printed_nothing(self) -> bool:
-        """Return whether the failed step of ninja's that the line names has printed nothing: ninja prints its command
-        behind it, then all that it has said, and then goes on to another step or to its own end."""
+        """Return whether the failed step of ninja that the line names printed nothing.
+
+        After this line ninja prints the command and all output of the step; then it continues with another step or
+        ends.
+        """
         behind = self._below.splitlines()
         if len(behind) < 2 or not _COMPILES.search(behind[0]):
             return False
         return _NEXT_STEP.match(unwrapped(behind[1]).strip()) is not None
 
     def in_cmake_warning(self) -> bool:
-        """Return whether the line is the indented body of a CMake warning."""
+        """Return whether the line is in the indented body of a CMake warning."""
         if not _indent(self._here):
             return False
         before = self._above.split(b"\n")[:-1]
@@ -137,7 +140,8 @@ class Neighbours:
 
 
 def _message_head(above: Sequence[bytes], here: bytes) -> int | None:
-    """Return which line above is the head of CMake's message that `here` belongs to; their number if it is `here`."""
+    """Return which line above is the head of the CMake message with `here`; the number of lines above if `here` is
+    it."""
     if _CMAKE.match(unwrapped(here).lstrip()):
         return len(above)
     indent = _indent(here)
@@ -154,7 +158,7 @@ def _message_head(above: Sequence[bytes], here: bytes) -> int | None:
 
 
 def _body_length(lines: Sequence[bytes], indent: int) -> int:
-    """Return how many lines from here on are blank, or indented deeper than the head; no blank ones at the end."""
+    """Return how many lines from here on are blank, or indented deeper than the head, without blank ones at the end."""
     count = 0
     for number, line in enumerate(lines, 1):
         text = unwrapped(line).rstrip()

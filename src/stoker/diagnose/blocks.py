@@ -1,6 +1,6 @@
-"""A log of any size in pieces of whole lines. Unaware of what the lines say.
+"""Reads a log of any size in blocks of whole lines. Knows nothing of what the lines say.
 
-Memory is bounded whatever the log holds: of a line without an end only its beginning and its end are kept.
+Memory is bounded whatever the log contains: of an endless line only the beginning and the end are kept.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 PORTION = 1 << 18
-"""Bytes read at once: few enough that a line for every few bytes costs no memory to speak of."""
+"""Bytes read at once: few enough that even a result for every few bytes costs little memory."""
 
 END_KEPT = 4096
-"""Bytes kept of a line's beginning and of its end. A tool says what is the matter in its first words, but Python and
-cargo say it behind a whole command line."""
+"""Bytes kept of a line's beginning and of its end. Most tools name the problem in their first words, but Python and
+cargo name it after a whole command line."""
 
 CUT = b" ... "
-"""Stands for the middle of a long line."""
+"""Replaces the middle of a long line."""
 
 NEAR = 8192
-"""Bytes before and behind a block that are handed along, for lines whose meaning depends on their neighbours."""
+"""Bytes before and after a block that are passed along, for lines whose meaning depends on their neighbours."""
 
 _COLOUR = re.compile(rb"\x1b\[[0-9;:]*+[mK]")
 """Colours and erasures (SGR and EL, ECMA-48), which gcc and clang put between the words of an error."""
 
 
 class Readable(Protocol):
-    """A file as far as it is needed here."""
+    """The part of a file's interface that is needed here."""
 
     def read(self, size: int, /) -> bytes:
-        """Return so many bytes or fewer, none at the end. Raises OSError."""
+        """Return at most `size` bytes, none at the end. Raises OSError."""
 
 
 class Block(NamedTuple):
@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 
 def blocks(file: Readable, line: int = 1) -> Iterator[Block]:
-    """Yield blocks of the file from where it stands, which is the start of that line, to its end. Raises OSError."""
+    """Yield blocks of the file from its position, which is the start of that line, to its end. Raises OSError."""
     last: Block | None = None
     for data in _portions(file):
         if last is not None:

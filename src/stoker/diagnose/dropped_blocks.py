@@ -1,7 +1,7 @@
-"""Finds what ninja and make print of jobs that were dropped before they began: none of it says why the build failed.
+"""Finds what ninja and make print about jobs that were dropped before they began: none of it says why the build failed.
 
-Of each such job ninja prints its status line (`[39/69] Building b.o`), `FAILED: b.o`, and the command; make one line.
-Unaware of screens.
+For each such job ninja prints its status line (`[39/69] Building b.o`), `FAILED: b.o`, and the command; make prints one
+line. Knows nothing of screens.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from stoker.model.killed import last_death_of
 from stoker.model.state import BuildState
 
 IsDropped = Callable[[bytes], bool]
-"""Whether a line calls a job failed that was dropped."""
+"""Whether a line reports a dropped job as failed."""
 
 _STATUS = re.compile(rb"(?:\x1b\[[0-9;]{0,20}[mK])*\[\d{1,7}/\d{1,7}\] ")
 _WORDS = (b"FAILED: ", b"*** [")
 _HEAD = 8192
-"""Bytes looked at of a line."""
+"""Bytes of a line that are looked at."""
 
 
 def has_dropped(state: BuildState) -> bool:
-    """Whether any job was dropped, so that its output may hold such blocks."""
+    """Whether any job was dropped, so that the output may contain such blocks."""
     return any(scheduler.dropped for scheduler in state.schedulers.values())
 
 
 def names_dropped(state: BuildState) -> IsDropped:
-    """Return a test for lines that call a job failed which was dropped in this build's last attempt."""
+    """Return a test for lines that report a job as failed that was dropped in this build's last attempt."""
     if not has_dropped(state):
         return lambda _: False
     output_of = killed_output(state)
@@ -43,9 +43,9 @@ def names_dropped(state: BuildState) -> IsDropped:
 
 
 def find_failed(text: bytes, start: int = 0) -> int:
-    """Where the first line begins, from `start` on, that may be a scheduler's on a failed job; -1 if there is none.
+    """Return where the first line from `start` on begins that may be a scheduler's report of a failed job; -1 for none.
 
-    That includes the status line that ninja prints before it.
+    The status line that ninja prints before it belongs to it.
     """
     found = min((at for word in _WORDS if (at := text.find(word, start)) >= 0), default=-1)
     if found < 0:
@@ -56,9 +56,9 @@ def find_failed(text: bytes, start: int = 0) -> int:
 
 
 class BlockFilter:
-    """Takes lines in order and returns them without the blocks; in place of a run of blocks it returns their number.
+    """Takes lines in order and returns them without the blocks; it replaces a run of blocks with their number.
 
-    Holds back a status line until the line after it is known.
+    Holds back a status line until the next line is known.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class BlockFilter:
         self._expects_command = False
 
     def feed(self, line: bytes, is_dropped: IsDropped) -> Iterator[bytes | int]:
-        """What can be shown now that this line has come."""
+        """Yield what can be shown now that this line has come."""
         expects_command, self._expects_command = self._expects_command, False
         if is_dropped(line):
             self._count += 1
@@ -85,7 +85,7 @@ class BlockFilter:
             yield line
 
     def finish(self) -> Iterator[bytes | int]:
-        """What is left if the output ends here."""
+        """Yield what is left if the output ends here."""
         if self._count:
             yield self._count
         if self._status is not None:
@@ -94,7 +94,7 @@ class BlockFilter:
 
 
 def without_blocks(lines: Iterable[bytes], is_dropped: IsDropped) -> Iterator[bytes | int]:
-    """The lines of a whole text without the blocks, and in place of a run of blocks their number."""
+    """Yield the lines of a whole text without the blocks; the number of blocks replaces a run of them."""
     blocks = BlockFilter()
     for line in lines:
         yield from blocks.feed(line, is_dropped)

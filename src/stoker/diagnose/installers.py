@@ -1,4 +1,5 @@
-"""Which tool installs or builds in a log, and a remedy in its own words. Unaware of rules and of how a log is read."""
+"""Recognises which tool installs or builds in a log, and words a remedy for it. Knows nothing of rules or of reading
+logs."""
 
 from __future__ import annotations
 
@@ -28,10 +29,10 @@ MARKS: Mapping[bytes, str] = MappingProxyType(
         b"ERROR: Build did NOT complete successfully": BAZEL,
     }
 )
-"""Words that no other tool prints, and whose they are. pip has none: the remedies are in its words."""
+"""Words that no other tool prints, and the tool. pip has none, because remedies are worded for pip."""
 
 _INSTALLS: Mapping[str, str] = MappingProxyType({UV: "uv pip install", POETRY: "poetry run python -m pip install"})
-"""How pip's part is called in the environment of the project; uv's has no pip of its own."""
+"""What replaces `pip install` in the project's environment; uv's environments contain no pip."""
 
 _IN_DERIVATION = (
     "In a Nix derivation nothing can be installed: add it to nativeBuildInputs (a program), buildInputs (a library), "
@@ -40,7 +41,7 @@ _IN_DERIVATION = (
 _INSTALL = re.compile(r"\b(?:apt|pip|dnf|conda|brew) install\b")
 
 _CONSTRAINTS = "PIP_CONSTRAINT=$PWD/constraint.txt PIP_BUILD_CONSTRAINT=$PWD/constraint.txt"
-"""Versions for an isolated build: an older pip reads the first (23 does), a newer one the second (26 does)."""
+"""Versions for an isolated build: older versions of pip (23) read the first variable, newer ones (26) the second."""
 
 _UV_CONSTRAINTS = "UV_BUILD_CONSTRAINT=$PWD/constraint.txt"
 
@@ -48,7 +49,7 @@ _PIP = re.compile(r"(?<![\w-])(?<!uv )(?:python3? -m )?pip install(?! -U pip\b)"
 
 
 def spoken(remedy: str, installer: str) -> str:
-    """Return the remedy with pip's commands as the installer of the log has them."""
+    """Return the remedy with pip's commands replaced by those of the log's installer."""
     install = _INSTALLS.get(installer)
     if installer == UV:
         remedy = remedy.replace(_CONSTRAINTS, _UV_CONSTRAINTS)

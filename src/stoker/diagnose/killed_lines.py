@@ -1,7 +1,7 @@
-"""What ninja and make print of jobs that were killed or dropped: they take each for failed, and none is an error.
+"""Recognises what ninja and make print about killed or dropped jobs: they report these as failed, but none is an error.
 
-Ninja says `FAILED: [code=137] a.o`, before 1.12 without the code; make says `*** [Makefile:2: a.o] Killed`. Unaware of
-how jobs are killed, and of why.
+Ninja prints `FAILED: [code=137] a.o`, before 1.12 without the code; make prints `*** [Makefile:2: a.o] Killed`. Knows
+nothing of how and why jobs are killed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,20 @@ _SAID = re.compile(
 )
 
 IsKilledLine = Callable[[str | bytes], bool]
-"""Whether a line says no more than that a job was killed or dropped."""
+"""Whether a line only says that a job was killed or dropped."""
 
 
 def names_killed(state: BuildState) -> IsKilledLine:
-    """Return a test for such lines in this build's output, from where its last attempt begins."""
+    """Return a test for such lines in this build's output, from the beginning of its last attempt on."""
     output_of = killed_output(state)
     return lambda line: bool(output_of(line))
 
 
 def killed_output(state: BuildState, *, earlier: bool = False) -> Callable[[str | bytes], str]:
-    """Return a function from a line to the output that it names; "" unless it is such a line.
+    """Return a function from a line to the output that it names; "" for any other line.
 
-    `earlier`: of attempts before the last.
-    A failure that the journal has is a real one, unless it was killed. Where more failed than it lists, nobody knows:
-    all are real then.
+    `earlier`: for attempts before the last. A failure in the journal is a real one, unless the job was killed. If there
+    were more failures than the journal lists, it is unknown which are real, so all count as real.
     """
     dropped = not earlier and any(scheduler.dropped for scheduler in state.schedulers.values())
     if not (dropped or state.killed) or len(state.failures) >= MAX_FAILURES:

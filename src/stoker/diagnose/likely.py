@@ -1,6 +1,6 @@
-"""Where a failure that no rule knows most likely stands in a log, and how a log looks whose build ended well.
+"""Finds the likely place of a failure that no rule knows, and recognises the log of a build that ended well.
 
-Knows what errors of any tool look like, and none of them by name.
+Knows what errors of any tool look like, but no tool's errors by name.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from stoker.model.diagnosis import LOG_BEGINS_LATE, LOG_UNFINISHED, UNKNOWN_FAIL
 
 ABOVE = 12
 BELOW = 20
-"""Lines shown around the likely place: more than around a known failure, since nobody knows what they say. What stands
-behind the next line of a step is of another command."""
+"""Lines shown around the likely place: more than around a known failure, because their meaning is unknown. Lines from
+the next step on belong to another command."""
 
 _NEXT_STEP = re.compile(r"\[ {0,2}\d{1,7}(?:/\d{1,7}\]|%\]) ")
 
@@ -46,7 +46,7 @@ WORDS = tuple(
         *(f"{digit}: " for digit in range(10)),
     )
 )
-"""One of these stands in every line that looks like an error: pieces of words, whose first letter may be a capital."""
+"""Every line that looks like an error contains one of these: pieces of words, whose first letter may be a capital."""
 
 _PROBE = re.compile(
     r"""--\ |(?:checking|looking|performing|detecting|compiler)\ (?:for|if|whether|test)\b|\#define\ |run-time\ dep
@@ -54,10 +54,10 @@ _PROBE = re.compile(
     |\S{1,200}:\d{1,7}:\ (?:installing|copying|creating|updating)\ |.{0,300}\btime\ stamp\ .{1,60}\ in\ the\ future""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""Questions of a configure script, whose answer may be no; counts of errors that are none; and what autotools do."""
+"""Questions of a configure script, whose answer may be no; error counts of zero; and what autotools do."""
 
 _CONFIGURE_STOPPED = re.compile(r"(?:^|\.\.\. ?|[\w/]: )configure: error: (?!in [`'])")
-"""It may stand behind the question that it answers."""
+"""It may follow the question that it answers, in the same line."""
 
 _RUNNER = re.compile(
     r"""(?:(?:Error|ERROR):\ )?(?:
@@ -70,7 +70,7 @@ _RUNNER = re.compile(
     |The\ command\ ".{1,300}"\ (?:exited\ with|failed\ and\ exited)""",
     re.VERBOSE,
 )
-"""What a CI service says of a job, whatever failed in it."""
+"""What a CI service prints about a job, whatever failed in it."""
 
 _STOPPED = re.compile(
     r"""\S{0,200}make(?:\[\d{1,4}+\])?:\ \*\*\*\ |ninja:\ build\ stopped|configuring\ incomplete|collect2:[ ]
@@ -110,7 +110,7 @@ _ERROR = re.compile(
     |\b(?:compilation|build|[Ss]yntax)\ errors?\b|^\S{{0,200}}:\ \*\*\*\ |{_TRANSLATED.replace(" ", "[ ]")}""",
     re.VERBOSE,
 )
-"""Sure words."""
+"""Words that only errors have."""
 
 _MAYBE = re.compile(
     r"""^(?:[\w.-]{1,40}:\ )?[\w./+@~-]{1,300}[:(]\d{1,7}(?:[:.,-]\d{1,6}){0,3}\)?:\ \S
@@ -119,7 +119,7 @@ _MAYBE = re.compile(
     |[Ff]ailed|FAIL|FAILED|[Ff]atal|[Aa]bort|[Ee]xception|[Pp]anic)\b""",
     re.VERBOSE,
 )
-"""Words that also stand where nothing failed, and what any tool says of a line of a file."""
+"""Words that also appear where nothing failed, and what any tool prints about a line of a file."""
 
 NONE, MAYBE, ERROR, STOP, FAILED = range(5)
 
@@ -134,7 +134,7 @@ _CMAKE_PROBE = re.compile(rb"-- (?:Looking for|Performing Test) ")
 
 
 def is_noise(raw: bytes, *, for_rules: bool) -> bool:
-    """Return whether a line is no error, for rules or at all: a quick look at what large logs are full of."""
+    """Return whether a line is no error, for rules or at all: a quick test for what large logs are full of."""
     return _CMAKE_PROBE.search(raw) is not None or not (for_rules or b"error: " in raw or _NOISE.search(raw) is None)
 
 
@@ -170,7 +170,7 @@ class _Place:
 
 
 class Likely:
-    """Keeps the place of a log that most likely shows what failed, should no rule know it."""
+    """Keeps the place in a log that most likely shows what failed, for failures that no rule knows."""
 
     def __init__(self) -> None:
         self._first: dict[int, _Place] = {}
@@ -179,7 +179,7 @@ class Likely:
 
     @property
     def is_sure(self) -> bool:
-        """Whether no later line can be a likelier one."""
+        """Whether no later line can be likelier."""
         return ERROR in self._in_failed
 
     def wants(self, kind: int, step: int, line: int) -> bool:
@@ -199,7 +199,7 @@ class Likely:
         return STOP not in self._first and (maybe is None or maybe.step != step or line - maybe.line > CLUSTER)
 
     def note(self, kind: int, text: str, step: int, near: Neighbours) -> None:
-        """Note a line of this kind: the first one, but of those that may be errors the first about the last step."""
+        """Store a line of this kind: the first one; but of lines that may be errors the first one of the last step."""
         place = _Place(text, step, near)
         self._translated = self._translated or TRANSLATED.search(text) is not None
         if self._is_of_failed(step):
@@ -211,13 +211,13 @@ class Likely:
 
     @property
     def begins_late(self) -> bool:
-        """Whether ninja has stopped, and nothing says of what."""
+        """Whether ninja has stopped, but no line says why."""
         stop = self._first.get(STOP)
         return stop is not None and stop.text.startswith("ninja:") and self._first.keys() <= {STOP, MAYBE}
 
     @property
     def is_of_failure(self) -> bool:
-        """Whether any line says for sure that something has failed."""
+        """Whether any line certainly says that something failed."""
         return not self._first.keys() <= {MAYBE}
 
     @property
@@ -227,11 +227,11 @@ class Likely:
 
     @property
     def is_error(self) -> bool:
-        """Whether the likely place says in sure words that it is an error."""
+        """Whether the likely place has words that only errors have."""
         return self._place() in (self._first.get(ERROR), self._in_failed.get(ERROR)) and self._place() is not None
 
     def cause(self) -> Cause | None:
-        """Return the likely place as a cause, None if nothing looks like an error."""
+        """Return the likely place as a cause; None if nothing looks like an error."""
         place = self._place()
         if place is None:
             return None
@@ -255,7 +255,7 @@ class Likely:
 
 
 def _of_step(around: Around, line: int) -> Around:
-    """Return the lines without those from the next step on: they are of another command."""
+    """Return the lines up to the next step: later ones belong to another command."""
     behind = line - around.first + 1
     for at, text in enumerate(around.lines[behind:], behind):
         if _NEXT_STEP.match(unwrapped(text.encode())):
@@ -264,7 +264,7 @@ def _of_step(around: Around, line: int) -> Around:
 
 
 def is_of_runner(text: str) -> bool:
-    """Return whether a CI service says so, and no tool of the build."""
+    """Return whether this is printed by a CI service and not by a build tool."""
     return _RUNNER.match(text) is not None
 
 
@@ -276,7 +276,7 @@ def last_lines(near: Neighbours, text: str) -> Cause:
 
 
 def unfinished(near: Neighbours, text: str, at: str) -> Cause:
-    """Return that a log stops in mid build, at its last line; `at` is how far the build was."""
+    """Return the cause that a log ends in the middle of a build, at its last line; `at` is how far the build was."""
     title, why, remedy = UNFINISHED
     return _cause(LOG_UNFINISHED, (title.format(at), why, remedy), near.line, text, near.around(ABOVE, 0))
 
@@ -287,18 +287,18 @@ def _cause(rule: str, words: tuple[str, str, str], line: int, text: str, around:
 
 UNKNOWN = (
     "No rule knows this failure; the first line that looks like an error",
-    "This line is a guess, by words such as error and failed. The lines around it may say more.",
+    "This line is a guess, based on words such as error and failed. The lines around it may say more.",
     "Look at the lines around it. If that is not it, look further up: the first error is the cause of the others.",
 )
 LATE = (
     "The log begins after the failure",
-    "ninja says that it has stopped, and of which step stands before the first line of this log.",
-    "Look at a longer log, or run the same command again: ninja begins with what failed.",
+    "ninja reports that it stopped; what failed is above the first line of this log.",
+    "Look at a longer log, or run the same command again: ninja starts with what failed.",
 )
 LAST_LINES = (
     "No rule knows this failure, and nothing looks like an error; its last lines",
-    "The log ends without a word that errors of any tool have in common.",
-    "Look at these lines. If they say nothing, build again with one job at a time (-j 1): the failure comes last then.",
+    "The log has none of the words that errors of most tools have in common.",
+    "Look at these lines. If they say nothing, build again with one job at a time (-j 1): then the failure comes last.",
 )
 UNFINISHED = (
     "The log ends while the build is still running{}",
@@ -309,7 +309,7 @@ UNFINISHED = (
     (
         "Get the rest of the log. If there is none, look at the exit status (137 is SIGKILL, mostly for memory; 143 is "
         "SIGTERM), at dmesg | grep -i oom, and at the limits of time and memory of the CI or batch job. The same "
-        "command goes on where it stopped; stoker run -- COMMAND keeps a build alive when its terminal goes."
+        "command continues where it stopped; stoker run -- COMMAND keeps a build alive when its terminal closes."
     ),
 )
 TRANSLATED_REMEDY = "Build again with LC_ALL=C: the messages are translated here, and the rules know the English ones."
@@ -324,22 +324,22 @@ _WELL = re.compile(
 """Last words of ninja, CMake's make, ctest, pip, docker, make, cargo, gradle, bazel, GitLab and Jenkins on success."""
 
 _BY_PIP = "Successfully installed"
-"""Indented, it is said by the pip that installs what a build needs, before that build begins."""
+"""If it is indented, it comes from the pip that installs what a build needs, before that build begins."""
 
 _LAST_LINES = 15
-"""A few lines may follow: warnings, times, what a CI service cleans up."""
+"""A few lines may follow: warnings, times, the cleanup of a CI service."""
 
 
 _PROGRESS = re.compile(r"\[ {0,2}(?:(\d{1,7})/(\d{1,7})|(\d{1,3})%)\](?: |$)")
 _STILL_RUNS = re.compile(r".{0,200}: still running\.\.\.$")
-"""The counters of ninja and of CMake's make, and what pip says of a wheel that takes long."""
+"""The counters of ninja and of CMake's make, and what pip prints about a wheel that takes long."""
 
 _END_LINES = 60
-"""Lines at a log's end that a step may print, warnings above all, before the next one begins."""
+"""Lines that a step may print at a log's end, mostly warnings, before the next one begins."""
 
 
 def progress_at_end(lines: list[str]) -> str | None:
-    """Return how far a build was that a log's end shows running, as the end of a sentence; None if it does not.
+    """Return how far a build was if its log ends while it is running, as the end of a sentence; None otherwise.
 
     `lines` are the last ones as their tools wrote them.
     """

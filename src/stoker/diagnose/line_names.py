@@ -1,7 +1,7 @@
-"""The names in a line that a remedy may repeat: a header, a module, a library. Unaware of rules and logs.
+"""The names in a line that a remedy may repeat: a header, a module, a library. Knows nothing of rules or logs.
 
-People paste a remedy into a shell, and a line of a build's output may say anything. So a name has a kind, and what does
-not look like one of that kind is not repeated: the kind's own word in capitals stands in its place.
+People paste a remedy into a shell, and a line of a build's output may contain anything. So every name has a kind, and a
+name that does not look like its kind is not repeated: the remedy has the kind in capitals instead (HEADER).
 """
 
 from __future__ import annotations
@@ -33,25 +33,26 @@ KINDS: Mapping[str, re.Pattern[str]] = {
     "version": re.compile(r"[0-9][A-Za-z0-9_.+-]{0,31}"),
     "warning": re.compile(r"[A-Za-z0-9][A-Za-z0-9+=-]{0,79}"),
 }
-"""What a name of each kind looks like, as a whole: nothing that a shell takes for more than a word, no option but where
-one is meant, no `..` and nothing hidden."""
+"""The pattern that a whole name of each kind must match: nothing that a shell takes for more than a word, options only
+of their own kind, no `..` and nothing hidden."""
 
 OWN = ("provider", "install", "links")
-"""What a name is part of, what brings it, and the options that link it: our own words, for rules that look names up."""
+"""The project that a name belongs to, what brings it, and the options that link it: stoker's own words, for rules that
+look names up."""
 
 EACH = "each"
-"""Place of what a rule repeats for every name of one kind."""
+"""The place for what a rule repeats for every name of a kind."""
 
 PLACE = re.compile(rf"\{{({'|'.join((*KINDS, *OWN, *UNKNOWN, EACH))})\}}")
-"""Where a name or a value of the log stands in a remedy: `{header}`."""
+"""The place of a name or a value of the log in a remedy: `{header}`."""
 
 
 def names_in(match: re.Match[str]) -> dict[str, str]:
-    """Return the names that a pattern found, by their kinds: of those groups that hold what they should."""
+    """Return the names that a pattern found, by kind, except those that do not look like their kind."""
     found = match.groupdict()
     return {kind: name for kind, name in found.items() if name and kind in KINDS and KINDS[kind].fullmatch(name)}
 
 
 def filled(text: str, names: Mapping[str, str]) -> str:
-    """Return a remedy with the names in their places; HEADER stands for a header that is not known."""
+    """Return a remedy with the names in their places; HEADER replaces an unknown header."""
     return PLACE.sub(lambda place: names.get(place[1]) or UNKNOWN.get(place[1], place[1].upper()), text)

@@ -1,6 +1,6 @@
-"""Logs as they come: packed, in UTF-16, one of a folder. Unaware of what they say.
+"""Opens logs as they come: packed, in UTF-16, or one of a folder. Knows nothing of what they say.
 
-Memory is bounded whatever a file unpacks to, and so is how much of it is read.
+Memory, and how much is read, are bounded whatever a file unpacks to.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ else:
     from backports import zstd
 
 MAX_LOGS = 1000
-"""Logs of one folder that are looked at; a CI run of some hundred jobs has one for each."""
+"""Logs of one folder that are looked at; a CI run with hundreds of jobs has one for each."""
 
 MAX_DEPTH = 4
 SUFFIXES = (".log", ".txt", ".out", ".err", ".output")
 PACKED = (".gz", ".xz", ".zst", ".bz2")
 
 MAX_UNPACKED = 2 << 30
-"""Bytes of a packed log's text that are read: four times a verbose build of PyTorch. A few MB can unpack to a TB."""
+"""Bytes that are read of a packed log's text: four times a verbose build of PyTorch. A few MB can unpack to a TB."""
 
 ZIP = b"PK\x03\x04"
-"""The first bytes of a .zip, whose list of files stands at its end: it is no stream."""
+"""The first bytes of a .zip, which cannot be read as a stream: its list of files is at its end."""
 
 _HEAD = 4096
 _FAULTS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
 class _Peeked:
-    """A file whose beginning was read already."""
+    """A file of which the beginning was already read."""
 
     def __init__(self, head: bytes, file: Readable) -> None:
         self._head, self._file = head, file
@@ -55,7 +55,7 @@ class _Peeked:
 
 
 class _Unpacked:
-    """What a packed file holds; one that was cut off ends where it breaks, a huge one at the limit."""
+    """The content of a packed file; a truncated file ends where it breaks off, a huge one at the limit."""
 
     def __init__(self, file: Readable, limit: int, at_limit: Callable[[], None]) -> None:
         self._file, self._limit, self._at_limit = file, limit, at_limit
@@ -92,14 +92,14 @@ class _Recoded:
 
 
 def limited(file: Readable, limit: int, at_limit: Callable[[], None]) -> Readable:
-    """Return a file of so many bytes at most; `at_limit` is called where it ends for that."""
+    """Return a file that ends after at most `limit` bytes; `at_limit` is called if it is cut there."""
     return _Unpacked(file, limit, at_limit)
 
 
 def unpacked(file: Readable, at_limit: Callable[[], None] = lambda: None) -> Readable:
-    """Return a file that gives the log's text, whatever it is packed in. Raises OSError.
+    """Return a file with the log's text, however it is packed. Raises OSError.
 
-    `at_limit` is called when a packed log reaches MAX_UNPACKED, where its text ends.
+    `at_limit` is called if a packed log reaches MAX_UNPACKED, where its text is cut.
     """
     head = file.read(_HEAD)
     if head.startswith(ZIP):
@@ -124,7 +124,8 @@ _OPENERS: Mapping[bytes, Callable[[Any], Readable]] = {
 
 
 def _utf16(head: bytes) -> str:
-    """Return the encoding by its mark, or by every second byte of plain letters being zero; "" for any other."""
+    """Return the encoding by its byte order mark, or if every second byte is zero as in plain letters; "" for any
+    other."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     zeros = [head[odd::2].count(0) for odd in (0, 1)]
@@ -134,7 +135,8 @@ def _utf16(head: bytes) -> str:
 
 
 def logs_in(folder: Path) -> list[Path]:
-    """Return the logs of a folder and of those below it, in the order of their names. Raises OSError for the first."""
+    """Return the logs of a folder and its subfolders, ordered by name. Raises OSError if the folder itself is
+    unreadable."""
     found: list[Path] = []
     _collect(folder, MAX_DEPTH, found)
     return found
@@ -154,7 +156,7 @@ def _collect(folder: Path, depth: int, found: list[Path]) -> None:
 
 
 def is_log(name: str) -> bool:
-    """Return whether a file is a log by its name."""
+    """Return whether a file is a log, by its name."""
     for suffix in PACKED:
         name = name.removesuffix(suffix)
     return name.endswith(SUFFIXES)

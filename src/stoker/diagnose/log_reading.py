@@ -1,6 +1,7 @@
-"""What a whole log says: its known failures, else the likely place of an unknown one, or that all went well.
+"""Decides what a whole log says: its known failures, otherwise the likely place of an unknown one, or that all went
+well.
 
-Unaware of where the log is from.
+Knows nothing of where the log comes from.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from stoker.model.diagnosis import LOG_BEGINS_LATE, LOG_UNFINISHED, Cause
 from stoker.model.text import plain
 
 FOLLOWS = 10
-"""Lines behind a known failure, though builds may survive it, within which an unknown one is taken for its result."""
+"""Lines after a known failure that builds may survive in which an unknown one counts as its result."""
 
 _STATUS = re.compile(r"\[\d{1,7}/\d{1,7}\] ")
 """What ninja prints above a failed job."""
 
 _NO_TEXT = bytes({*range(1, 32), 127} - set(b"\a\b\t\n\f\r\x1b"))
-"""Control characters that no tool prints. Zeros do not count: a log that two write to may have a hole of them."""
+"""Control characters that no tool prints. Zeros do not count: a log with two writers may have a hole of them."""
 
 _MOST_CONTROLS = 0.02
-"""Share of them up to which it is text: programs and archives have 10 % and more, junk in logs far less."""
+"""The largest share of them in text: programs and archives have 10 % and more, junk in logs far less."""
 
 Verdict = Literal["known", "general", "unknown", "begins-late", "unfinished", "ended-well", "nothing"]
-"""`general`: a rule knows it, and the line leaves the cause open. `nothing`: there is nothing in it."""
+"""`general`: a rule knows the failure, but the line leaves the cause open. `nothing`: the log has no content."""
 
 
 _GUESSED: Mapping[str, Verdict] = MappingProxyType({LOG_BEGINS_LATE: "begins-late", LOG_UNFINISHED: "unfinished"})
@@ -42,10 +43,10 @@ _GUESSED: Mapping[str, Verdict] = MappingProxyType({LOG_BEGINS_LATE: "begins-lat
 
 @dataclass(frozen=True, slots=True)
 class LogReading:
-    """The first cause first. Where none is known the only one is a guess, if there is anything to show at all.
+    """What a log says, the first cause first. If none is known, the only cause is a guess, if there is any text at all.
 
-    `ended_well`: the log ends as builds do that ended well; what it met before was survived.
-    `complete` is False if only a part was looked at. `is_text` is False of a program, an archive and the like.
+    `ended_well`: the log ends like that of a build that ended well, which survived any failure before. `complete` is
+    False if only a part was read. `is_text` is False for a program, an archive and the like.
     """
 
     causes: tuple[Cause, ...] = ()
@@ -55,7 +56,7 @@ class LogReading:
 
     @property
     def verdict(self) -> Verdict:
-        """The same in a word, for programs."""
+        """The same in one word, for programs."""
         if self.ended_well:
             return "ended-well"
         if not self.causes:
@@ -75,11 +76,11 @@ def read_log(
     has_failed: bool = False,
     is_whole: Callable[[], bool] = lambda: True,
 ) -> LogReading:
-    """Return what a log says that stands at the start of `line`. Raises OSError.
+    """Return what a log says from the start of `line` on. Raises OSError.
 
-    After each portion `enough` is asked whether to stop. Lines that are `no_error` whatever they say are passed over.
-    `has_failed`: so much is known of the build, whatever its last lines say. `is_whole`: whether the file's end, once
-    it is reached, is the log's.
+    After each portion `enough` is asked whether to stop. Lines for which `no_error` is true are skipped. `has_failed`:
+    the build is known to have failed, whatever its last lines say. `is_whole`: called at the file's end: whether this
+    is also the log's end.
     """
     scanner = Scanner(rules, no_error)
     tail, complete = Block(b"", line, b""), True
@@ -108,7 +109,8 @@ def read_log(
 
 
 def _until(no_error: Callable[[str], bool], cause: Cause) -> Cause:
-    """The cause with the lines around it up to what the build tool prints of a job that was killed or dropped."""
+    """Return the cause with the lines around it, up to what the build tool prints about a job that was killed or
+    dropped."""
     if cause.line is None:
         return cause
     behind = cause.line - cause.context_line + 1
@@ -121,7 +123,7 @@ def _until(no_error: Callable[[str], bool], cause: Cause) -> Cause:
 
 
 def _likelier(likely: Likely, matches: list[Match]) -> Cause | None:
-    """Return the likely place where it is a likelier cause than the matches: behind what the build survived, and before
+    """Return the likely place if it is a likelier cause than the matches: after what the build survived, and before
     what follows from it."""
     place = likely.cause()
     if place is None or not all(match.rule.survivable or match.rule.follows for match in matches):
@@ -139,14 +141,14 @@ def _is_no_text(controls: list[int], sizes: list[int]) -> bool:
 
 
 def _unfinished(last: Block) -> Cause | None:
-    """Return that the build still runs where the log ends, None if it does not look so."""
+    """Return the cause that the build is still running where the log ends; None if it does not look so."""
     at = progress_at_end([unwrapped(line) for line in _end_of(last).splitlines()])
     data = last.data.rstrip()
     return None if at is None or not data else unfinished(*_last_line(last, data), at)
 
 
 def _last_lines(last: Block) -> list[Cause]:
-    """Return the log's end as a guess, nothing of a blank one."""
+    """Return the log's end as a guess; nothing for a blank one."""
     data = last.data.rstrip()
     while (at := data.rfind(b"\n")) >= 0 and is_of_runner(unwrapped(data[at + 1 :][:NEAR]).strip()):
         data = data[:at].rstrip()
@@ -154,7 +156,7 @@ def _last_lines(last: Block) -> list[Cause]:
 
 
 def _last_line(last: Block, data: bytes) -> tuple[Neighbours, str]:
-    """Return where the last line of `data` stands, and its text; `data` is the log's last block without its end."""
+    """Return the place of the last line of `data`, and its text; `data` is the log's last block without its end."""
     start = data.rfind(b"\n") + 1
     near = Neighbours(last._replace(data=data), start, last.line + data.count(b"\n"))
     return near, plain(shortened(data[start:]), TEXT_SHOWN)
@@ -165,7 +167,7 @@ def _end_of(last: Block) -> bytes:
 
 
 def _well_line(last: Block) -> int:
-    """Return the number of the line near the log's end that says that all went well, 0 if none does."""
+    """Return the number of the line near the log's end that says that all went well; 0 if none does."""
     back = ended_well([unwrapped(line) for line in _end_of(last).splitlines()])
     count = last.data.count(b"\n") + (not last.data.endswith(b"\n"))
     return last.line + count - back if back else 0

@@ -1,6 +1,6 @@
-"""What a whole log says of the build that a remedy needs: the CUDA versions, the package, a library's folder.
+"""Values from anywhere in a log that a remedy needs: the CUDA versions, the package, a library's folder.
 
-Unaware of rules. Like names of a line these values end up in commands that people paste, so each has a strict shape.
+Like names in a line they end up in commands that people paste, so each has a strict pattern. Knows nothing of rules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PACKAGE, _CUDNN = "built_package", "cudnn_folder"
 
 
 class _Value(NamedTuple):
-    """What to look for from a mark on, and the kind of what it is; `last`: a later line replaces an earlier one."""
+    """What to search for after a mark, and the kind of value; `last`: a later line replaces an earlier one."""
 
     kind: str
     regex: re.Pattern[bytes]
@@ -45,7 +45,7 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"/nvidia/cudnn/lib/libcudnn": _Value(_CUDNN, re.compile(rb"/nvidia/cudnn")),
     }
 )
-"""The words that each value stands behind. They are rare: hardly any compiler's command has them."""
+"""The words that precede each value. They are rare: hardly any compiler command contains them."""
 
 UNKNOWN: Mapping[str, str] = MappingProxyType(
     {
@@ -58,10 +58,10 @@ UNKNOWN: Mapping[str, str] = MappingProxyType(
         _CUDNN: "/path/to/cudnn",
     }
 )
-"""The places of these values in a remedy, and what stands there if the log does not say it."""
+"""The places of these values in a remedy, and what to write if the log does not have them."""
 
 _BEHIND = 400
-"""Bytes of a line that are looked at."""
+"""Bytes after a mark that are looked at."""
 
 _FOLDER = re.compile(rb"(?:/[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,99}){1,30}\Z")
 
@@ -73,7 +73,7 @@ class LogValues:
         self._said: dict[str, tuple[str, ...]] = {}
 
     def learn(self, value: _Value, data: bytes, at: int) -> None:
-        """Note the value behind a mark that begins at `at`; the first one of its kind stays, if not said otherwise."""
+        """Store the value after a mark that begins at `at`; the first of its kind counts, unless `last`."""
         if value.kind in self._said and not value.last:
             return
         match = value.regex.match(data, at, at + _BEHIND)
@@ -91,7 +91,7 @@ class LogValues:
     def names(self) -> dict[str, str]:
         """Return what was found, by its place in a remedy.
 
-        The driver's CUDA, the newest that it runs, stands in where nothing says which toolkit is used.
+        If nothing names the toolkit's version, torch's CUDA counts, otherwise the newest that the driver supports.
         """
         names: dict[str, str] = {kind: said[0] for kind, said in self._said.items() if kind in UNKNOWN}
         toolkit = self._first(_TOOLKIT, _TORCH, _DRIVER)

@@ -1,4 +1,4 @@
-"""A known failure found in a log, and the order of causes. Unaware of how matches are found and shown."""
+"""A known failure found in a log, and the order of causes. Knows nothing of how matches are found or shown."""
 
 from __future__ import annotations
 
@@ -13,41 +13,43 @@ from stoker.diagnose.rule import ANY_RULE, Rule
 from stoker.model.diagnosis import Cause
 
 NEAR = 20
-"""Lines within which a general cause says no more than the specific one beside it about the same step."""
+"""Lines within which a general cause adds nothing to a specific one in the same step."""
 
 REACH = 1000
-"""Lines between a general cause and the evidence that decides it: config.log's end stands behind configure's error."""
+"""Lines between a general cause and the evidence that decides it: the end of config.log follows configure's error."""
 
 MAX_DECLARATION = 12
 """Lines of source that the parameters of a declaration may take."""
 
 _SOURCE_LINE = re.compile(r"(?P<file>[^\s:(]{1,400})[:(](?P<line>\d{1,7})(?=[:,)])")
 _DECLARED_VOID = re.compile(r"variable or field .{1,200} declared void")
-"""What g++ says of a function before it names the parameter's type that it does not know."""
+"""What g++ says of a function before it names the unknown type of a parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A line that a rule matches.
-
-    `line` counts from 1. `text` is harmless and cut. `step` is alike for lines between two lines of the scheduler,
-    `attempt` counts how often the build began anew before. `is_diagnostic`: a compiler says so of a place in a source.
-    `names` are those in the line, by kind. `context` are the lines around it, from the number `context_line` on.
-    `count` is how many lines the rule matches, counted up to a thousand. `installer` is the tool whose words a remedy
-    is to be in, empty for pip.
-    """
+    """A line that a rule matches."""
 
     rule: Rule
     line: int
+    """Counts from 1."""
     text: str
+    """Harmless, and cut."""
     step: int
+    """The same for all lines between two lines of the scheduler."""
     attempt: int = 0
+    """How often the build was started again before."""
     is_diagnostic: bool = False
+    """Whether it is a compiler's error about a place in a source."""
     names: Mapping[str, str] = field(default_factory=dict)
+    """The names in the line, by kind."""
     context: tuple[str, ...] = ()
+    """The lines around it, from the number `context_line` on."""
     context_line: int = 1
     count: int = 1
+    """How many lines the rule matches, up to a thousand."""
     installer: str = ""
+    """The tool for which the remedy is worded, empty for pip."""
 
     @property
     def title(self) -> str:
@@ -61,17 +63,17 @@ class Match:
 
     @property
     def remedy(self) -> str:
-        """What to do about it, with the names of this line, for the tool that installs."""
+        """What to do about it, with the names of this line, in the words of the tool that installs."""
         return filled(self.rule.remedies.get(self.installer) or spoken(self.rule.remedy, self.installer), self.names)
 
 
 def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
-    """Return one match of each rule, the first cause first. `found` are the first lines of each rule, in their order.
+    """Return one match per rule, the first cause first. `found` are the first lines of each rule, in their order.
 
-    Causes come by time, but about a step the specific before the general, which is left out if it stands within a few
-    lines. What compilers say of sources is an exception: in one step the first error goes before its consequences.
-    Behind all others comes what the build survived: it was `survivable`, or of an attempt before the last, and
-    something that was not came later. Evidence stands in the place of the general cause that it decides.
+    Causes are ordered by time, but within a step the specific one comes before the general one, which is dropped if it
+    is only a few lines away. Compiler errors in sources are an exception: within a step the first error comes before
+    its consequences. Last comes what the build survived: it was `survivable`, or in an attempt before the last, and
+    something that was not came later. Evidence replaces the general cause that it decides.
     """
     groups = [list(matches) for matches in found]
     last = max((m.attempt for ms in groups for m in ms if not m.rule.survivable), default=0)
@@ -95,7 +97,7 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
 
 
 def _without_echoes(picked: Sequence[Match]) -> list[Match]:
-    """Return the matches without those that only say again what another one has said before."""
+    """Return the matches without those that only repeat an earlier one."""
 
     def is_echo(match: Match) -> bool:
         echoed = match.rule.echoes
@@ -108,7 +110,8 @@ def _without_echoes(picked: Sequence[Match]) -> list[Match]:
 
 
 def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
-    """Return the matches with evidence in place of the general causes near it; evidence without one is left out."""
+    """Return the matches with evidence in place of the general causes near it; evidence without such a cause is
+    dropped."""
     of_rule = {ms[0].rule.id: ms for ms in groups if ms}
     evidence: list[list[Match]] = []
     settled: set[tuple[str, int]] = set()
@@ -116,7 +119,7 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
     for matches in (ms for ms in groups if ms and (ms[0].rule.beside or ms[0].rule.decides)):
         rule = matches[0].rule
         general = [m for name in (*rule.beside, *rule.decides) for m in of_rule.get(name, ())]
-        cause = replace(rule, survivable=False)  # what it decides was not survived
+        cause = replace(rule, survivable=False)  # the build did not survive what it decides
         placed = [replace(m, rule=cause, step=at.step) for m in matches if (at := _nearest(m, general)) is not None]
         if placed:
             evidence.append(placed)
@@ -136,7 +139,7 @@ def _nearest(match: Match, others: Iterable[Match]) -> Match | None:
 
 
 def _first_errors(matches: Iterable[Match]) -> dict[int, int]:
-    """Return for each step the line of the first thing that a compiler said of a source."""
+    """Return for each step the line of its first compiler error in a source."""
     lines: dict[int, int] = {}
     for match in matches:
         if match.is_diagnostic:
@@ -145,16 +148,16 @@ def _first_errors(matches: Iterable[Match]) -> dict[int, int]:
 
 
 def _pick(matches: list[Match], of_step: Mapping[int, list[Match]], first_errors: Mapping[int, int]) -> Match | None:
-    """Return the first match of a rule that says more than one of a better rank beside it.
+    """Return the first match of a rule that adds something to the matches of better rank near it.
 
-    A name that it lacks is taken from the rule's next lines.
+    Names that it lacks are taken from the rule's next lines.
     """
     for match in matches:
         better = (other for other in of_step[match.step] if other.rule.rank < match.rule.rank)
         beside = [other for other in better if abs(other.line - match.line) <= NEAR]
         if not match.rule.survivable:
             beside = [other for other in beside if not other.rule.survivable]
-        if first_errors.get(match.step) == match.line:  # what a compiler says next follows from it
+        if first_errors.get(match.step) == match.line:  # later compiler errors follow from it
             beside = [other for other in beside if not other.is_diagnostic or _of_one_fault(match, other)]
         if not beside:
             near = (m.names for m in matches if m.step == match.step and 0 <= m.line - match.line <= NEAR)
@@ -164,7 +167,7 @@ def _pick(matches: list[Match], of_step: Mapping[int, list[Match]], first_errors
 
 
 def _of_one_fault(match: Match, other: Match) -> bool:
-    """Return whether two errors are of one line of source, or the first of an unknown type in a declaration."""
+    """Return whether two errors are about one line of source, or about the first unknown type in a declaration."""
     at, other_at = _SOURCE_LINE.match(match.text), _SOURCE_LINE.match(other.text)
     if at is None or other_at is None or at["file"] != other_at["file"]:
         return False

@@ -1,7 +1,7 @@
-"""A person's own rules, from ~/.config/stoker/rules and from files that are named. Unaware of logs.
+"""A person's own rules, from ~/.config/stoker/rules and from files given by name. Knows nothing of logs.
 
-They go before the shipped ones: one of the same name stands in the place of a shipped one. They advise and do not act,
-for what stoker does by itself is written nowhere but in itself.
+They take precedence over the shipped ones; one of the same name replaces the shipped one. They may advise but not act:
+what stoker does by itself is decided only in its own rules.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_FILES = 100
 
 
 def own_rule_files() -> list[Path]:
-    """Return the files of a person's own folder, by name."""
+    """Return the files of a person's own folder, ordered by name."""
     return sorted((config_dir() / "rules").glob("*.yaml"))[:MAX_FILES]
 
 
@@ -29,10 +29,10 @@ def load_own_rules(path: Path) -> list[Rule]:
     rules = load_rules(path)
     for rule in rules:
         if rule.action != "none":
-            raise ConfigError(path, 0, f"{rule.id!r}: 'action' goes with shipped rules alone; say it in the remedy")
+            raise ConfigError(path, 0, f"{rule.id!r}: only shipped rules may have an 'action'; put it into the remedy")
         slow = next((p.regex.pattern for p in rule.patterns if cost(p.regex.pattern) > MAX_OWN), None)
         if slow is not None:
-            fault = f"{rule.id!r}: {slow!r} may try in too many ways; write ^, fewer and shorter {{0,200}}, or *+"
+            fault = f"{rule.id!r}: {slow!r} has too many ways to match; write ^, fewer and shorter {{0,200}}, or *+"
             raise ConfigError(path, 0, fault)
     return rules
 
@@ -50,7 +50,8 @@ def rules_with(files: Iterable[Path]) -> tuple[Rule, ...]:
 
 @functools.cache
 def usable_rules() -> tuple[Rule, ...]:
-    """Return all rules; the shipped ones alone where a file of the folder is faulty: no build may suffer for it."""
+    """Return all rules; only the shipped ones if a file of the folder is faulty, because no build may suffer from
+    that."""
     try:
         return rules_with(())
     except ConfigError:

@@ -1,7 +1,7 @@
-"""How long a pattern may take at one place of a line, at most. Unaware of rules and logs.
+"""Computes how often a pattern may backtrack at one place of a line. Knows nothing of rules or logs.
 
-A pattern of somebody else's meets lines that anybody may have written: one that can give back in many ways would stop
-`stoker diagnose` at a single line.
+A person's own pattern meets lines that anybody may have written: one with many ways to match would stop `stoker
+diagnose` at a single line.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from typing import Any
 
 MAX_SHIPPED = 2_000_000
 MAX_OWN = 20_000
-"""Ways of a shipped pattern, which is tried out, and of a person's own: 20,000 at each of 8 KiB take two seconds."""
+"""The most ways for a shipped pattern, which tests try out, and for a person's own: 20,000 at each of 8 KiB take two
+seconds."""
 
 UNBOUNDED = 1 << 62
 
 _FEW = 8
-"""Repeats of something that can give back itself which stay cheap."""
+"""Repeats of something with several ways to match that are still cheap."""
 
 
 def cost(pattern: str) -> int:
-    """Return how often it may try anew at one place: its repeats that can give back, multiplied. Raises re.error."""
+    """Return how many ways it may try at one place: the product of its backtracking repeats. Raises re.error."""
     return min(_cost(_parser.parse(pattern)), UNBOUNDED)
 
 

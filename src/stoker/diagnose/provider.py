@@ -1,7 +1,7 @@
-"""Which package brings a header, a library, a module, a program or a symbol of that name. Unaware of logs and rules.
+"""Looks up which package brings a header, a library, a module, a program or a symbol. Knows nothing of logs or rules.
 
-The rows are data (providers/*.yaml): one for each project, with its packages and all the names by which builds call it.
-What is said of a name that is in no row is the rule's business.
+The rows are data (providers/*.yaml): one per project, with its packages and all the names by which builds refer to it.
+What to report about a name that is in no row is up to the rule.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from stoker.config.strict_yaml import Section, load
 FACES = ("headers", "libraries", "pkgconfig", "cmake", "modules", "programs", "symbols", "macros")
 """The kinds of names that a row lists, separated by spaces.
 
-In each `name*` stands for all that begin so: behind a small letter a capital, a digit or `_` goes on, so that `bt*` is
-not btree. A header `dir/` stands for all in that folder, a symbol `name::` for all in that namespace.
+In each of them `name*` means every name that begins like this; after a lower-case letter it must continue with a
+capital, a digit or `_`, so `bt*` does not match btree. A header `dir/` means everything in that folder, a symbol
+`name::` everything in that namespace.
 """
 
 ANY = "any"
-"""In place of a face: whatever the log calls it, in any letters."""
+"""Used instead of a face: whatever the log calls it, in upper or lower case."""
 
 SONAMES = "sonames"
-"""In place of `libraries`: the program is built, and its loader looks for the library."""
+"""Used instead of `libraries`: the program is built, and its loader searches for the library."""
 
 MESSAGE = "message"
-"""In place of a face: a project's own words say that something is missing, and one of them is the name of it."""
+"""Used instead of a face: a project's own message says that something is missing, and one of its words is the name."""
 
 LOOKUPS = {
     **dict(
@@ -40,7 +41,7 @@ LOOKUPS = {
     ANY: "package",
     MESSAGE: "message",
 }
-"""The ways in which a rule may look a name up, and the group of its patterns that finds the name."""
+"""The ways in which a rule may look a name up, with the group of its patterns that finds the name."""
 
 _IS_MISSING = re.compile(
     r"""\b(?:not\ (?:be\ )?(?:found|installed|available|present|detected|located|exist|set)|missing|undefined
@@ -50,10 +51,10 @@ _IS_MISSING = re.compile(
     |(?:could\ not|couldn't|cannot|can't|can\ not|unable\ to|failed\ to)\ (?:find|locate|detect))\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""Words by which a message says that something is not there, or not as it should be."""
+"""Words by which a message says that something is missing or unsuitable."""
 
 _ASKS = re.compile(r"\b(?:requires?|needs?|depends? on) (?!to\b|install)", re.IGNORECASE)
-"""What stands before these words is the one that asks, mostly the project that is built; it is not what is missing."""
+"""What precedes these words is the one that requires, usually the project that is built; it is not what is missing."""
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_+./-]{2,60}")
 _EVERYDAY = frozenset(
@@ -67,7 +68,7 @@ _EVERYDAY = frozenset(
         *("west", "wheel", "which", "wish"),
     )
 )
-"""Names that are words of any message."""
+"""Names that are ordinary words in any message."""
 
 _WAYS = (
     ("apt", "apt install {}"),
@@ -76,23 +77,23 @@ _WAYS = (
     ("conda", "conda install -c conda-forge {}"),
     ("brew", "macOS: brew install {}"),
 )
-"""The package managers, and how each is called. The first that a row has is meant for most readers."""
+"""The package managers with their commands. The first one that a row has suits most readers."""
 
 _KEYS = (*FACES, *(way for way, _ in _WAYS), "runtime", "archive", "note")
 
 LINKED = 2
-"""Libraries of one row that a link is given: the main ones stand first."""
+"""How many libraries of one row a link gets: the main ones come first."""
 
 MAX_NAME = 300
 MAX_MESSAGE = 2000
-"""Characters of a name, and of a message, that are looked at."""
+"""The longest name, and the longest message, in characters, that are looked at."""
 
 _PACKAGES = re.compile(r"[A-Za-z0-9@'<=>.+_ -]{1,400}")
 """Names of packages, and options: harmless in any shell."""
 
 _MANGLED = re.compile(r"_Z(?:T[VIS]|Thn?\d{1,6}_|GV)?N?[KRVO]{0,3}(?=\d)")
 _PART = re.compile(r"(\d{1,3})(?=[A-Za-z_])")
-"""A mangled name of C++ (Itanium ABI) whose parts are written out, each with its length before it."""
+"""A part of a mangled C++ name (Itanium ABI): its length precedes it."""
 
 _OF_CLASS = re.compile(
     r"^(?:vtable|typeinfo(?: name)?|VTT|guard variable|construction vtable|[\w-]{1,20} thunk) (?:for|to) "
@@ -103,11 +104,11 @@ _SONAME = re.compile(r"^(?:.{0,300}/)?lib(.{1,100}?)(?:[.-][\d.]{1,20})?\.(?:so|
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A project whose packages bring what builds look for.
+    """A project whose packages bring what builds search for.
 
-    `packages` are the words for each package manager. `runtime` is apt's for those that only run what was built.
-    `archive` says whose archive apt's are in, empty for the distribution's own. `note` is a sentence on what else it
-    takes, or empty. `faces` are the names of each kind, as they are written.
+    `packages` are the arguments for each package manager. `runtime` is apt's packages that only run what was built.
+    `archive` names the owner of the archive with apt's packages, empty for the distribution's own. `note` is a sentence
+    on what else is needed, or empty. `faces` are the names of each kind, as written.
     """
 
     name: str
@@ -119,12 +120,13 @@ class Provider:
 
     @property
     def links(self) -> str:
-        """The options that link it; of several libraries the first."""
+        """The options that link it: at most its first two libraries."""
         names = [name for name in self.faces.get("libraries", ()) if not name.endswith("*")]
         return " ".join(f"-l{name}" for name in names[:LINKED]) or "-lNAME"
 
     def install(self, *, runs: bool = False, python: bool = False) -> str:
-        """Return what brings it, as a sentence. `runs`: nothing is built with it; `python`: Python looks for it."""
+        """Return what brings it, as a sentence. `runs`: only to run what was built; `python`: Python searches for
+        it."""
         packages = {**self.packages, "apt": self.runtime} if runs and self.runtime else dict(self.packages)
         order = ("pip", "apt") if python else ("apt", "pip")
         ways = sorted(_WAYS, key=lambda way: order.index(way[0]) if way[0] in order else len(order))
@@ -137,7 +139,7 @@ class Provider:
 
 
 class _Names:
-    """The names of one face, and whose they are."""
+    """The names of one face, with their projects."""
 
     def __init__(self) -> None:
         self._exact: dict[str, Provider] = {}
@@ -148,7 +150,8 @@ class _Names:
         known.setdefault(name.removesuffix("*"), provider)
 
     def find(self, name: str) -> Provider | None:
-        """Return whose name it is: the whole one before a beginning, and the longest beginning."""
+        """Return the project with this name; a full name takes precedence over a prefix, a longer prefix over a shorter
+        one."""
         found = self._exact.get(name)
         if found is not None:
             return found
@@ -161,7 +164,7 @@ class _Names:
 
 @functools.cache
 def providers() -> tuple[Provider, ...]:
-    """Return all rows, by file and place. Raises ConfigError for a faulty one."""
+    """Return all rows, ordered by file and place. Raises ConfigError for a faulty one."""
     with resources.as_file(resources.files("stoker.diagnose.providers")) as folder:
         return tuple(row for path in sorted(folder.glob("*.yaml")) for row in load_providers(path))
 
@@ -176,7 +179,7 @@ def load_providers(path: Path) -> list[Provider]:
 
 
 def provider_of(lookup: str, name: str) -> Provider | None:
-    """Return who brings what a log calls so, None where no row says it. The name may be anything."""
+    """Return the project to which a name in a log belongs; None if no row has it. The name may be anything."""
     if lookup == MESSAGE:
         return _named_in(name[:MAX_MESSAGE])
     face = "libraries" if lookup == SONAMES else lookup
@@ -185,7 +188,7 @@ def provider_of(lookup: str, name: str) -> Provider | None:
 
 
 def _named_in(message: str) -> Provider | None:
-    """Return the first whose name stands in a message that something is missing."""
+    """Return the first project that is named in a message that something is missing."""
     if not _IS_MISSING.search(message):
         return None
     asks = _ASKS.search(message)
@@ -195,7 +198,7 @@ def _named_in(message: str) -> Provider | None:
 
 
 def looked_up(lookup: str, name: str) -> dict[str, str] | None:
-    """Return the words for `{provider}`, `{install}` and `{links}`, None where no row knows the name."""
+    """Return the words for `{provider}`, `{install}` and `{links}`; None if no row has the name."""
     found = provider_of(lookup, name)
     if found is None:
         return None
@@ -208,7 +211,7 @@ def _row(name: str, section: Section) -> Provider:
     packages = {way: section.text(way) for way, _ in _WAYS if way in section}
     for way in (*packages, "runtime"):
         if section.text(way) and not _PACKAGES.fullmatch(section.text(way)):
-            section.fail(way, f"{section.text(way)!r} is no list of packages")
+            section.fail(way, f"{section.text(way)!r} is not a list of packages")
     if not (packages or "note" in section):
         section.errors.append(ConfigError(section.path, section.line, f"{name!r} names no package, and has no note"))
     faces = {face: tuple(section.text(face).split()) for face in FACES if face in section}
@@ -228,7 +231,7 @@ def _tables() -> Mapping[str, _Names]:
 
 
 def _add_to_any(known: _Names, row: Provider) -> None:
-    """Add the names by which people call it: those of its packages and tools, not of its single functions."""
+    """Add the names by which people call it: those of its packages and tools, not of single functions."""
     known.add(row.name.casefold(), row)
     for face in ("pkgconfig", "cmake", "libraries", "programs", "modules", "headers"):
         for name in row.faces.get(face, ()):
@@ -239,7 +242,7 @@ def _add_to_any(known: _Names, row: Provider) -> None:
 
 
 def _forms(face: str, name: str) -> Iterator[str]:
-    """Yield the forms in which a name may stand in the table, the likeliest first."""
+    """Yield the forms in which the table may have a name, the likeliest first."""
     if face == "libraries":
         soname = _SONAME.match(name)
         yield from (soname[1], name) if soname else (name,)
@@ -260,7 +263,7 @@ def _forms(face: str, name: str) -> Iterator[str]:
 
 
 def _symbol_forms(name: str) -> Iterator[str]:
-    """Yield a symbol without what stands before its own name and behind it; a mangled one by its first part."""
+    """Yield a symbol without what precedes and follows its own name; a mangled one by its first part."""
     mangled = _MANGLED.match(name)
     if mangled:
         yield _path_of(name, mangled.end())
@@ -268,12 +271,12 @@ def _symbol_forms(name: str) -> Iterator[str]:
     bare = _VERSIONED.sub("", _without_type(_OF_CLASS.sub("", name)))
     yield bare
     yield f"{bare}::"
-    if bare.startswith("_"):  # as Apple's linker writes names of C
+    if bare.startswith("_"):  # Apple's linker writes C names like this
         yield bare[1:]
 
 
 def _path_of(name: str, at: int) -> str:
-    """Return the parts of a mangled name from there on, as C++ writes them: `cv::imread::`."""
+    """Return the rest of a mangled name as C++ writes it: `cv::imread::`."""
     path = ""
     while (part := _PART.match(name, at)) is not None and part.end() + int(part[1]) <= len(name):
         at = part.end() + int(part[1])

@@ -1,4 +1,4 @@
-"""What a failure rule is, and the shipped ones read from their YAML files. Unaware of logs.
+"""Defines what a failure rule is, and reads the shipped rules from their YAML files. Knows nothing of logs.
 
 A rule is checked when it is loaded, because a pattern that backtracks without bound would let one hostile line of a
 build's output stop `stoker diagnose`.
@@ -22,11 +22,12 @@ from stoker.diagnose.provider import LOOKUPS, MESSAGE
 from stoker.model.diagnosis import ACTION_KINDS
 
 RANKS = ("specific", "table", "general", "last")
-"""About one step a specific rule stands before one that looks a name up in tables, that before a general one (a missing
-header, a killed step), and all before one that knows no more than that something is wrong (a compile error)."""
+"""The order of causes within a step: a specific rule comes before one that looks a name up in tables, that one before a
+general one (a missing header, a killed step), and all of them before one that only knows that something is wrong (a
+compile error)."""
 
 ACTIONS = ("none", *ACTION_KINDS)
-"""What may be done about it without harm and without a person's judgement; named here, done elsewhere."""
+"""What may be done about a failure safely and without a person's judgement; only named here, carried out elsewhere."""
 
 _KEYS = (
     *("title", "why", "remedy", "rank", "general", "beside", "decides", "survivable", "follows", "action", "variable"),
@@ -34,21 +35,21 @@ _KEYS = (
 )
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
-"""NAME=VALUE for `set-variable`: harmless in any shell, and nothing of a log in it."""
+"""NAME=VALUE for `set-variable`: harmless in any shell, and independent of the log."""
 
 _NEVER_SET = ("PATH", "HOME", "SHELL", "PYTHON", "LD_", "DYLD_", "GIT_", "BASH_", "STOKER_")
-"""Beginnings of names that say which programs and libraries are run: no rule may touch them."""
+"""Prefixes of variables that decide which programs and libraries are run: no rule may set them."""
 
 ANY_RULE = "any"
-"""In place of a rule's name in `echoes`."""
+"""Used instead of a rule's name in `echoes`."""
 
 LINE_END = " ⏎"
-"""In an example of several lines: the next one begins."""
+"""In an example of several lines: the next line begins here."""
 
 _ID = re.compile(r"[a-z][a-z0-9]*+(?:-[a-z0-9]++)*+")
 
 MIN_WORDS = 4
-"""Bytes that the fixed words of a pattern have at least: shorter ones would be found in every line."""
+"""The least bytes of a pattern's fixed words: shorter ones would be found in every line."""
 
 _ESCAPED = re.compile(r"\\.")
 _CLASS = re.compile(r"\[\^?+\]?+[^\]]*+\]")
@@ -58,7 +59,7 @@ _UNBOUNDED = re.compile(r"[*+]|\{\d*+,\}")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`words` stand in every line that it matches, so that most lines never meet the regular expression."""
+    """`words` are in every line that it matches, so that the regular expression is not tried on most lines."""
 
     words: bytes
     regex: re.Pattern[str]
@@ -66,23 +67,10 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """A known failure: how it is recognised, why it happens, and what to do about it. Equal to itself alone.
+    """A known failure: how it is recognised, why it happens, and what to do about it. Compares by identity.
 
-    `why` and `remedy` may hold names of the line, `{header}`, and values of the whole log, `{cuda_version}`
-    (log_values.py). `rank` is an index of RANKS. `survivable`: builds go on after it, so any other failure that comes
-    later stands before it. `warning`: it counts in a warning too. `examples` are real lines that it
-    must find; `source` says where they are from. `variable` is NAME=VALUE where the action is to set it, else empty.
-    `general`: the line alone does not decide the cause, so it is shown as the likely place.
-    `beside` names such rules: this one is evidence, which decides the cause of a match of theirs, or says nothing.
-    `decides` names others too: this one stands for itself, and takes the place of a match of theirs.
-    `follows`: it mostly follows from an earlier failure, so an unknown error before it is likelier the cause.
-    `provided` is the face by which a name of the line is looked up (provider.py), and its place in `title`, `why` and
-    `remedy` filled: such a rule finds nothing where the tables do not know the name. Empty for all others.
-    `wordless`: it finds a failed step of ninja's only where that step has printed nothing.
-    `remedies` are those for logs of a tool whose way is another, by its name.
-    `each` is what `{each}` in `remedy` repeats for every name of a kind that the rule has found in the log.
-    `echoes` names rules whose failure this one only says again: behind one of them it is left out. ANY_RULE means all.
-    `continues`: the message goes on in the next line, where the expression may go on too.
+    `title`, `why` and `remedy` may contain names of the line, `{header}`, and values of the whole log, `{cuda_version}`
+    (log_values.py).
     """
 
     id: str
@@ -91,27 +79,45 @@ class Rule:
     remedy: str
     patterns: tuple[Pattern, ...]
     examples: tuple[str, ...]
+    """Real lines that it must find."""
     source: str
+    """Where the examples come from."""
     rank: int = 0
+    """An index of RANKS."""
     warning: bool = False
+    """Whether it also counts in a warning."""
     action: str = "none"
     variable: str = ""
+    """NAME=VALUE if the action is to set it, otherwise empty."""
     survivable: bool = False
+    """Whether builds continue after it, so that any later failure comes before it."""
     general: bool = False
+    """Whether the line alone does not decide the cause, so that it is shown as the likely place."""
     beside: tuple[str, ...] = ()
+    """General rules for which this one is evidence: it decides the cause of a match of theirs, and is dropped without
+    one."""
     decides: tuple[str, ...] = ()
+    """Rules whose match it replaces if it is near. Unlike with `beside`, it also counts without one."""
     follows: bool = False
+    """Whether it usually follows from an earlier failure, so that an unknown error before it is the likelier cause."""
     provided: str = ""
+    """The lookup for a name of the line (provider.py), which also fills places in `title`, `why` and `remedy`. Such a
+    rule finds nothing if the tables do not have the name. Empty for all others."""
     wordless: bool = False
+    """Whether it finds a failed step of ninja only if that step printed nothing."""
     remedies: Mapping[str, str] = field(default_factory=dict)
+    """Remedies for logs of tools that do it differently, by the tool's name."""
     each: str = ""
+    """What `{each}` in `remedy` repeats for every name of a kind that the rule found in the log."""
     echoes: tuple[str, ...] = ()
+    """Rules whose failure it only repeats: after a match of one of them it is dropped. ANY_RULE means all."""
     continues: bool = False
+    """Whether the message, and its expression, may continue in the next line."""
 
 
 @functools.cache
 def shipped_rules() -> tuple[Rule, ...]:
-    """Return the shipped rules, in the order of their files' names. Raises ConfigError for a faulty one."""
+    """Return the shipped rules, ordered by the names of their files. Raises ConfigError for a faulty one."""
     with resources.as_file(resources.files("stoker.diagnose.rules")) as folder:
         return tuple(rule for path in sorted(folder.glob("*.yaml")) for rule in load_rules(path))
 
@@ -161,23 +167,23 @@ def _rule(name: str, section: Section) -> Rule:
 
 
 def _variable(section: Section) -> str:
-    """Return what `set-variable` sets; a fault where it is missing, is no use, or may do harm."""
+    """Return what `set-variable` sets; report a fault if it is missing, useless or harmful."""
     text, wanted = section.text("variable"), section.text("action") == "set-variable"
     if wanted != ("variable" in section):
-        fault = "'variable: NAME=VALUE' goes with 'action: set-variable', and that with it"
+        fault = "'variable: NAME=VALUE' and 'action: set-variable' require each other"
         section.fail("variable" if "variable" in section else "action", fault)
     elif wanted and (not _VARIABLE.fullmatch(text) or text.startswith(_NEVER_SET)):
-        section.fail("variable", f"{text!r} is not set by a rule; write NAME=VALUE of letters, digits and _./+:,-")
+        section.fail("variable", f"a rule may not set {text!r}; write NAME=VALUE of letters, digits and _./+:,-")
     return text
 
 
 def _prose(section: Section, key: str) -> str:
-    """Return a paragraph, however its lines are broken in the file."""
+    """Return a paragraph without the line breaks of the file."""
     return " ".join(section.text(key).split())
 
 
 def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> str:
-    """Return a paragraph; a fault where it holds the place of a name that no pattern finds."""
+    """Return a paragraph; report a fault if it has a place for a name that no pattern finds."""
     text = _prose(section, key)
     for kind in PLACE.findall(text):
         if kind == EACH:
@@ -205,7 +211,7 @@ def _patterns(section: Section) -> tuple[Pattern, ...]:
 def _fault(words: str, pattern: str) -> str:
     """Return what makes a pattern unusable, or an empty string."""
     if len(words) < MIN_WORDS:
-        return f"{words!r}: the words before the colon stand in every such line, {MIN_WORDS} characters or more"
+        return f"{words!r}: the words before the colon must be in every such line, {MIN_WORDS} characters or more"
     if _UNBOUNDED.search(_POSSESSIVE.sub("", _CLASS.sub("c", _ESCAPED.sub("e", pattern)))):
         return f"{pattern!r} repeats without bound; write {{0,200}} or a possessive *+"
     try:
@@ -213,4 +219,4 @@ def _fault(words: str, pattern: str) -> str:
     except re.error as err:
         return f"{pattern!r}: {err}"
     unknown = groups.keys() - KINDS.keys() - {MESSAGE}
-    return f"{pattern!r}: a group is called after what it finds: {', '.join(KINDS)}" if unknown else ""
+    return f"{pattern!r}: a group must be named after what it finds: {', '.join(KINDS)}" if unknown else ""

@@ -1,7 +1,8 @@
-"""Looks for every rule in a log of any size, in one pass. Unaware of where the log is from and how matches are shown.
+"""Searches a log of any size for all rules in one pass. Knows nothing of where the log comes from or how matches are
+shown.
 
-A line meets a rule's regular expression only if it holds the rule's words. An automaton finds all words of all rules at
-once; so it matters little how many rules there are, and a log takes about as long as it takes to read it.
+A rule's regular expression is tried only on lines that contain the rule's words. An automaton finds all words of all
+rules at once, so the number of rules matters little, and a log takes about as long as it takes to read.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ MAX_EACH = 20
 """Names that a remedy repeats one by one."""
 
 MAX_PLACES = 12
-"""Lines of one rule that are kept of an attempt: those beside a more specific failure say nothing."""
+"""Lines of one rule that are kept per attempt; more than one, because those near a more specific failure do not
+count."""
 
 TEXT_SHOWN = 500
-"""Characters of a matched line that are handed on."""
+"""Characters of a matched line that are returned."""
 
 _TEXT_BEFORE = 150
-"""Of these, how many may stand before the match in a longer line."""
+"""How many of them may precede the match in a longer line."""
 
 _WARNING = re.compile(
     r"(?:^|[\s:(\[])(?<!= )(?:warning|note|remark|(?:[A-Z]\w{0,40})?Warning|WARNING|DEPRECATION)\b(?!s)"
@@ -67,13 +69,13 @@ _MAX_PREFIX = 250
 _DIAGNOSTIC = re.compile(
     r"[^\s:(]{1,400}[:(]\d{1,7}(?:[:,]\d{1,6})?\)?\s?: (?:fatal |catastrophic )?error\b|error(?:\[E\d{4}\])?: .{0,200}$"
 )
-"""What a compiler says of a place in a source."""
+"""A compiler's error about a place in a source."""
 
 _NINJA_STOPPED = b"ninja: build stopped"
 _MAKE_STOPPED = b"make: *** "
 _STOPPED = (_NINJA_STOPPED, _MAKE_STOPPED)
 _BEGINS = (b"[0/", b"[1/")
-"""The end of an attempt, and the first step of another."""
+"""What begins another attempt: the counter of its first step."""
 
 
 class _Hit(NamedTuple):
@@ -83,7 +85,8 @@ class _Hit(NamedTuple):
 
 @dataclass(slots=True)
 class _Found:
-    """What is known of one rule: its first lines of each attempt, how many there are, the last one, what it repeats."""
+    """What was found for one rule: its first lines of each attempt, their number, the last one, and what `each`
+    repeats."""
 
     places: list[Match] = field(default_factory=list)
     count: int = 0
@@ -100,7 +103,8 @@ class _InLine(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What lines with certain words are asked: rules, the best first; marks of attempts; if they look like errors."""
+    """How to look at lines with certain words: rules, the best first; whether they end or begin an attempt; whether
+    they may be errors."""
 
     hits: tuple[_Hit, ...]
     ends_attempt: bool
@@ -109,9 +113,9 @@ class _Plan(NamedTuple):
 
 
 class _Index(NamedTuple):
-    """All words that are looked for, by the number that the automaton gives them.
+    """All words that are searched for, by the number that the automaton gives them.
 
-    `hits` are the rules of each word; the others are the numbers of those that mean something by themselves.
+    `hits` are the rules of each word; the other fields are the numbers of words with a meaning of their own.
     """
 
     words: BytesAhoCorasick
@@ -125,7 +129,7 @@ class _Index(NamedTuple):
 
 @functools.lru_cache(4)
 def _index(rules: tuple[Rule, ...]) -> _Index:
-    """Return the index of these rules; making it takes longer than a small log takes to read."""
+    """Return the index of these rules; making it takes longer than reading a small log."""
     hits: dict[bytes, list[_Hit]] = defaultdict(list)
     for rule in rules:
         for pattern in rule.patterns:
@@ -175,7 +179,7 @@ class Scanner:
         return in_order(counted)
 
     def last_line(self) -> int:
-        """Return the last line that any rule has matched, 0 if none has."""
+        """Return the last line that any rule matched, 0 if none did."""
         return max((found.last for found in self._found.values() if _counts(found.places[0].rule)), default=0)
 
     def look_at(self, block: Block) -> None:
@@ -197,7 +201,7 @@ class Scanner:
             self._step += len(steps)
 
     def _lines_with_words(self, data: bytes) -> dict[int, set[int]]:
-        """Return where lines begin that hold words, and which."""
+        """Return where lines with words begin, and which words."""
         starts: dict[int, set[int]] = {}
         begin = end = -1
         for word, at, _ in self._index.words.find_matches_as_indexes(data, overlapping=True):
@@ -211,10 +215,10 @@ class Scanner:
         return starts
 
     def _plan(self, words: frozenset[int]) -> _Plan:
-        """Return what lines with these words are asked.
+        """Return how to look at lines with these words.
 
-        Of a rule's expressions those that find names come first, the one with the longest words before others. A rule
-        that has its count is asked no more. Its lines are still its own: none of a lesser rank takes them.
+        Of a rule's expressions those that find names come first, then those with the longest words. A rule that has
+        reached its count is not tried again, but its lines remain its own: no rule of a lesser rank takes them.
         """
         plan = self._plans.get(words)
         if plan is None:
@@ -232,7 +236,7 @@ class Scanner:
         return plan
 
     def _is_noise(self, data: bytes, start: int, plan: _Plan) -> bool:
-        """Return whether a line is worth no second look."""
+        """Return whether a line needs no closer look."""
         if plan.ends_attempt or (plan.begins_attempt and self._stopped_at is not None):
             return False
         if not plan.hits and not (plan.may_be_error and self._wants_likely()):
@@ -242,7 +246,7 @@ class Scanner:
         return is_noise(raw, for_rules=bool(plan.hits))
 
     def _wants_likely(self) -> bool:
-        """Return whether the likely place may still be wanted: it is not where a rule knows the failure."""
+        """Return whether the likely place may still be needed: it is not if a rule knows the failure."""
         return not (self._is_known or self.likely.is_sure)
 
     def _look_at_line(self, block: Block, start: int, line: int, step: int, plan: _Plan) -> None:
@@ -272,7 +276,7 @@ class Scanner:
                 self.likely.note(looks_like, _shown(inner, 0), step, near)
 
     def _follow_attempts(self, text: str, step: int) -> None:
-        """Note where the build begins anew: what an attempt before died of was survived."""
+        """Notice when the build is started again: it survived the failures of earlier attempts."""
         if text.startswith(_NINJA_STOPPED.decode()):
             self._stopped_at = -1
         elif text.startswith(_MAKE_STOPPED.decode()):
@@ -294,7 +298,7 @@ class Scanner:
             del found.places[2:]
 
     def _rules_in(self, text: str, hits: Sequence[_Hit], around: Callable[[], Neighbours]) -> list[_InLine]:
-        """Return the rules that a line matches; those of a better rank come first and shut out the others."""
+        """Return the rules that a line matches; those of a better rank come first and exclude the others."""
         found: list[_InLine] = []
         best = len(RANKS)
         seen = set()
@@ -316,7 +320,7 @@ class Scanner:
         return found
 
     def _count(self, rule: Rule) -> None:
-        """Count a line that was looked at closely; a rule that has its count is asked no more."""
+        """Count a line that was examined; a rule that has reached its count is not tried again."""
         self._asked[rule.id] += 1
         if self._asked[rule.id] == MAX_COUNT:
             self._plans.clear()
@@ -356,8 +360,8 @@ def scan(
 ) -> list[Match]:
     """Return every known failure in a log, the first cause first. Raises OSError.
 
-    The file stands at the start of `line`.
-    After each portion `enough` is asked whether to stop. Lines that are `no_error` whatever they say are passed over.
+    The file is at the start of `line`. After each portion `enough` is asked whether to stop. Lines for which `no_error`
+    is true are skipped.
     """
     scanner = Scanner(rules, no_error)
     for block in blocks(file, line):
@@ -369,7 +373,7 @@ def scan(
 
 @functools.lru_cache(4)
 def _automaton(words: tuple[bytes, ...]) -> BytesAhoCorasick:
-    """Return what finds all of these words in one pass; making it takes some milliseconds."""
+    """Return an automaton that finds all of these words in one pass; making it takes some milliseconds."""
     return BytesAhoCorasick(words, implementation=Implementation.DFA)
 
 
@@ -395,12 +399,13 @@ def _is_wrapped_step(line: bytes) -> bool:
 
 
 def _counts(rule: Rule) -> bool:
-    """Return whether a match speaks for a failure: no build goes on after it, and it needs no other beside it."""
+    """Return whether a match alone proves a failure: no build continues after it, and it needs no other match near
+    it."""
     return not (rule.survivable or rule.beside or rule.follows)
 
 
 def _names_for(rule: Rule, match: re.Match[str], around: Callable[[], Neighbours]) -> Mapping[str, str] | None:
-    """Return the names that stand in a rule's words; None where it looks a name up that the tables do not know."""
+    """Return the names for a rule's words; None if it looks up a name that the tables do not have."""
     names = names_in(match)
     if not rule.provided:
         return names
@@ -414,7 +419,7 @@ def _names_for(rule: Rule, match: re.Match[str], around: Callable[[], Neighbours
 
 
 def _shown(text: str, at: int) -> str:
-    """Return the line as it is handed on: if it is long, what surrounds the match."""
+    """Return the line as it is shown: of a long one, the part around the match."""
     if len(text) <= TEXT_SHOWN:
         return text
     begin = max(0, at - _TEXT_BEFORE) if at >= TEXT_SHOWN // 2 else 0

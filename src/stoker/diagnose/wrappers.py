@@ -1,6 +1,6 @@
-"""What wrappers put before a tool's own line: CI services, containers, package managers, mails, clocks.
+"""Removes what wrappers put before a tool's own line: CI services, containers, package managers, mails, timestamps.
 
-Unaware of what tools say.
+Knows nothing of what tools print.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _TIME = rf"\d{{4}}-\d\d-\d\d[T ]{_CLOCK}(?:Z|[ ]?[+-]\d\d:?\d\d)?"
 
 _WRAPPERS = (
     r"#\d{1,6} (?:\d{1,7}\.\d{1,6} )?",  # docker build: step, seconds
-    r"\d{1,7}\.\d{2,6} ",  # its seconds, as it repeats what failed
+    r"\d{1,7}\.\d{2,6} ",  # docker build: seconds, when it repeats what failed
     rf"{_TIME}(?: \d\d[OE]\+?)? ",  # GitHub Actions, GitLab, ts
     rf"\[(?:{_TIME}|{_CLOCK}|[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} [\d :]{{13,20}})\] ?",  # Jenkins, `[date]`
     rf"{_CLOCK} ",  # Jenkins' timestamper
@@ -42,14 +42,14 @@ _DIGITS = bytes.maketrans(b"0123456789", b"0" * 10)
 
 
 def unwrapped(raw: bytes) -> str:
-    """Return a line as its tool wrote it, harmless, with the tool's own indentation if any."""
+    """Return a line as its tool wrote it, made harmless, with the tool's own indentation."""
     gh = _GH.match(raw)
     raw = raw[gh.end() :] if gh else raw
     return _within(clean(raw, 2 * len(raw) + 1).rstrip() + " ").rstrip()
 
 
 def is_wrapper(prefix: bytes) -> bool:
-    """Return whether nothing but wrappers and spaces stands here."""
+    """Return whether this is nothing but wrappers and spaces."""
     return not prefix.strip() or (len(prefix) <= _MAX_PREFIX and _is_wrapper(prefix.translate(_DIGITS)))
 
 

@@ -1,7 +1,7 @@
-"""The logs in a .zip, as GitHub Actions offers them: one of each job. Unaware of what they say.
+"""Reads the logs in a .zip as GitHub Actions offers it: one log per job. Knows nothing of what they say.
 
-A job has a file at the top (`0_build.txt`), or a folder of its steps (`build/1_Set up job.txt`), or both, which say the
-same. Nothing is written to a disk; memory and what is read of it are bounded whatever the file holds.
+A job has a file at the top (`0_build.txt`), or a folder with its steps (`build/1_Set up job.txt`), or both with the
+same content. Writes nothing to disk; memory, and how much is read, are bounded whatever the file contains.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from stoker.diagnose.blocks import Readable
 from stoker.diagnose.log_files import MAX_LOGS, MAX_UNPACKED, ZIP, is_log, limited, unpacked
 
 _MAX_DIRECTORY = 8 << 20
-"""Bytes of its list of files: a thousand jobs of fifty steps, with names of a hundred characters."""
+"""The largest list of files, in bytes: a thousand jobs of fifty steps, with names of a hundred characters."""
 
 _END = b"PK\x05\x06"
 _END_SIZE = 22
 _COMMENT = 1 << 16
 _LOCATOR_64 = b"PK\x06\x07"
 _LOCATOR_SIZE = 20
-"""The last record of a .zip, which a comment may follow, and what stands before it in one of over 4 GiB (APPNOTE)."""
+"""The last record of a .zip, which a comment may follow, and what precedes it in a .zip of over 4 GiB (APPNOTE)."""
 
 _STEP = re.compile(r"(?:([^/]{1,255})/)?(\d{1,6})_([^/]{1,255})\.txt")
-"""GitHub's names: of a step with its job before it, of a whole job without one."""
+"""GitHub's names: of a step after its job, or of a whole job."""
 
 _FAULTS = (zipfile.BadZipFile, RuntimeError, NotImplementedError, ValueError)
-"""What `zipfile` raises of a file that is damaged, encrypted, packed in a way that it does not know, or a lie."""
+"""What `zipfile` raises for a file that is damaged, encrypted, packed in an unknown way, or inconsistent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZippedLog:
-    """One log: `members` are its parts in their order, `limit` is how many bytes of it are read."""
+    """One log: `members` are its parts in their order, `limit` is how many of its bytes are read."""
 
     archive: Path
     name: str
@@ -44,19 +44,19 @@ class ZippedLog:
     limit: int
 
     def text(self, at_limit: Callable[[], None]) -> Readable:
-        """Return a file that gives its text. Raises OSError. `at_limit` is called where its text ends for its size."""
+        """Return a file with its text. Raises OSError. `at_limit` is called if the text is cut because of its size."""
         return unpacked(limited(_Parts(self), self.limit, at_limit))
 
 
 class _Parts:
-    """The parts of a log one after the other; one that breaks off ends there."""
+    """The parts of a log one after the other; a part that breaks off ends there."""
 
     def __init__(self, log: ZippedLog) -> None:
         self._portions = self._read(log)
         self._pending = b""
 
     def read(self, size: int, /) -> bytes:
-        """Return so many bytes or fewer. Raises OSError."""
+        """Return at most `size` bytes. Raises OSError."""
         data = self._pending or next(self._portions, b"")
         self._pending = data[size:]
         return data[:size]
@@ -80,8 +80,8 @@ class _Parts:
 
 
 def is_zip(path: Path) -> bool:
-    """Return whether a file is a .zip with something in it, by its first bytes."""
-    if not path.is_file():  # a pipe gives its bytes once
+    """Return whether a file is a .zip with any content, by its first bytes."""
+    if not path.is_file():  # a pipe can be read only once
         return False
     try:
         with path.open("rb") as file:
@@ -91,7 +91,7 @@ def is_zip(path: Path) -> bool:
 
 
 def logs_in_zip(path: Path) -> list[ZippedLog]:
-    """Return the logs of a .zip, those of jobs in their order, a thousand at most. Raises OSError."""
+    """Return the logs in a .zip, those of jobs in their order, at most a thousand. Raises OSError."""
     with path.open("rb") as file, _opened(file) as archive:
         names = sorted(name for name in archive.namelist() if is_log(name))
     whole: dict[str, tuple[int, list[str]]] = {}
@@ -107,7 +107,7 @@ def logs_in_zip(path: Path) -> list[ZippedLog]:
     of_github = {job: parts for job, (_, parts) in sorted(whole.items(), key=lambda item: item[1][0])}
     for job, parts in steps.items():
         of_github.setdefault(job, [name for _, name in sorted(parts)])
-    # what is no step of a job, of a .zip of GitHub's its own notes on the runner, is a log where there are no jobs
+    # Files that are not steps of a job (GitHub adds the runner's notes) count as logs only if there are no jobs.
     found = list((of_github or {name: [name] for name in names}).items())[:MAX_LOGS]
     limit = MAX_UNPACKED // max(len(found), 1)
     return [ZippedLog(path, f"{path}: {name}", tuple(parts), limit) for name, parts in found]
@@ -125,7 +125,7 @@ def _opened(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def _end_record(file: IO[bytes]) -> bytes:
-    """Return the record that names the size of the list of files, nothing of a .zip without one or of over 4 GiB."""
+    """Return the record with the size of the list of files; empty for a .zip without one or of over 4 GiB."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_SIZE - _COMMENT - _LOCATOR_SIZE))
     tail = file.read()

@@ -1,2 +1,2 @@
-"""What brings a header, a library, a module or a program, as data: one YAML file for each field. docs/diagnose.md says
-what a row is."""
+"""Which packages bring a header, a library, a module or a program, as data: one YAML file per field. docs/diagnose.md
+describes the rows."""

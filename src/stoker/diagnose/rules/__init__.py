@@ -1,1 +1,1 @@
-"""The failure rules, as data: one YAML file for each kind of failure. docs/diagnose.md says what a rule is."""
+"""The failure rules, as data: one YAML file per kind of failure. docs/diagnose.md describes what a rule is."""
