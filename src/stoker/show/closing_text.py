@@ -22,7 +22,7 @@ def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
     diagnosis, name = state.diagnosis, clean(state.id)
     lines = []
     if diagnosis is not None and diagnosis.cause is not None:
-        more = "more lines of it" if diagnosis.cause.is_guess else "what to do"
+        more = "the lines around it" if diagnosis.cause.is_guess else "what to do"
         lines.append(f"{clean(diagnosis.cause.heading)}; {more}: stoker diagnose {name}")
         lines += _cause_lines(diagnosis.cause)
         lines += [clean(fact, MAX_WORDS) for fact in diagnosis.facts[:1]]
