@@ -127,3 +127,41 @@ def test_stated_seconds_are_taken_as_they_are_until_jobs_say_otherwise() -> None
         durations.add(job, 30.0)
     durations.update(())
     assert durations.seconds(job) == pytest.approx(30.0, rel=0.1)
+
+
+def test_what_other_machines_took_compares_jobs_and_the_own_ones_say_how_long_they_take_here() -> None:
+    durations = Durations()
+    for n in range(10):
+        durations.add(job_of("cxx", f"light/{n}.o"), 8.0, elsewhere=True)
+        durations.add(job_of("cxx", f"heavy/{n}.o"), 40.0, elsewhere=True)
+    light, heavy = job_of("cxx", "light/x.o"), job_of("cxx", "heavy/x.o")
+    for n in range(3):
+        durations.add(job_of("cxx", f"light/own{n}.o"), 2.0)
+    durations.update((), alone=True)
+    assert durations.seconds(light) < 4.0
+    assert durations.seconds(heavy) == pytest.approx(5 * durations.seconds(light), rel=0.4)
+    durations.update(())
+    assert durations.seconds(heavy) > 30.0, "others compile again"
+
+
+def test_a_small_job_of_another_kind_says_nothing_about_what_this_machine_compiles() -> None:
+    durations = Durations()
+    for n in range(10):
+        durations.add(job_of("cxx", f"d/{n}.o"), 8.0, elsewhere=True)
+    durations.add(job_of("other", "generated.h"), 0.01)
+    durations.update((), alone=True)
+    assert durations.seconds(job_of("cxx", "d/x.o")) == pytest.approx(8.0, rel=0.3)
+
+
+def test_what_is_remembered_is_corrected_only_by_own_jobs_once_there_are_no_others() -> None:
+    durations, job = Durations(), expected_job(Stated("history", 2.0), "cxx", "a.o")
+    for _ in range(10):
+        durations.add(job, 20.0, elsewhere=True)
+    durations.update(())
+    assert durations.seconds(job) > 15.0
+    durations.update((), alone=True)
+    assert durations.seconds(job) == 2.0
+    for _ in range(3):
+        durations.add(job, 4.0)
+    durations.update((), alone=True)
+    assert durations.seconds(job) == pytest.approx(4.0, rel=0.1)

@@ -93,11 +93,20 @@ class Build:
         self._jids[output] = self._jid
         self.tell(now, ev.JobStarted(self._jid, 1, self._jid, output, _tool(output), now, state))
 
-    def move(self, now: float, output: str, state: ev.JobState) -> None:
-        self.tell(now, ev.JobMoved(self._jids[output], state))
+    def move(self, now: float, output: str, state: ev.JobState, by: ev.MovedBy = "") -> None:
+        self.tell(now, ev.JobMoved(self._jids[output], state, by=by))
 
-    def end(self, now: float, output: str, seconds: float, outcome: ev.JobOutcome = "ok") -> None:
-        self.tell(now, ev.JobFinished(self._jids.get(output), 1, output, _tool(output), seconds, outcome))
+    def end(
+        self,
+        now: float,
+        output: str,
+        seconds: float,
+        outcome: ev.JobOutcome = "ok",
+        host: str = "",
+        since_it_was_back: float = math.inf,
+    ) -> None:
+        jid, before = self._jids.get(output), max(0.0, seconds - since_it_was_back)
+        self.tell(now, ev.JobFinished(jid, 1, output, _tool(output), seconds, outcome, host=host, elsewhere=before))
 
     def run(self, start: float, end: float, *outputs: str) -> None:
         for output in outputs:
@@ -519,17 +528,88 @@ def test_the_chain_of_a_job_is_its_own_time_and_that_of_what_waits_for_it(plan_o
     assert build.forecast.chain(2, "a.o") is None
 
 
+FAR = RemoteHost("far", 6)
+
+
+def hosts(build: Build, now: float, why_unused: str = "") -> None:
+    build.tell(now, ev.RemoteSeen((RemoteEngine("distcc", (replace(FAR, why_unused=why_unused),)),)))
+
+
+def elsewhere(build: Build, begin: float, seconds: float, *outputs: str) -> None:
+    """Another machine compiles these."""
+    for output in outputs:
+        build.start(begin, output)
+    for output in outputs:
+        build.end(begin + seconds, output, seconds, host="far")
+
+
 def test_what_waited_for_other_machines_says_nothing_once_they_are_lost(plan_of: Write) -> None:
     build = Build(Forecast(), plan_of(objects(60), [()]), cores=2.0)
-    far = RemoteHost("far", 6)
-    build.tell(0.0, ev.RemoteSeen((RemoteEngine("distcc", (far,)),)))
-    for n in range(16):
-        begin = 6.0 * (n // 8)
-        build.start(begin, f"d/{n}.o")
-        build.tell(begin + 6.0, ev.JobFinished(n + 1, 1, f"d/{n}.o", "cxx", 6.0, "ok", host="far"))
-    build.tell(12.0, ev.RemoteSeen((RemoteEngine("distcc", (replace(far, why_unused="it failed"),)),)))
+    hosts(build, 0.0)
+    for n in (0, 8):
+        elsewhere(build, 6.0 * (n // 8), 6.0, *(f"d/{i}.o" for i in range(n, n + 8)))
+    hosts(build, 12.0, "it failed")
     for n in range(16, 24, 2):
         now = 12.0 + 3.0 * (n - 16) / 2
         build.run(now, now + 3.0, f"d/{n}.o", f"d/{n + 1}.o")
     left = build.left(24.0)
     assert left.low <= 36 * 3.0 / 2 <= left.high
+
+
+def test_the_places_that_lost_hosts_left_empty_narrow_nothing(plan_of: Write) -> None:
+    """Six slots elsewhere and two places here, of which one was in use; then two jobs run here at once."""
+    build = Build(Forecast(), plan_of(objects(40), [()]), cores=2.0)
+    hosts(build, 0.0)
+    for n in range(8):
+        elsewhere(build, 6.0 * n, 6.0, f"d/{n}.o")
+    hosts(build, 48.0, "it failed")
+    for n in range(8, 16, 2):
+        build.run(48.0 + 3.0 * (n - 8), 54.0 + 3.0 * (n - 8), f"d/{n}.o", f"d/{n + 1}.o")
+    assert build.left(72.0).seconds == pytest.approx(24 * 6.0 / 2, rel=0.25)
+
+
+def test_a_host_that_is_only_listed_again_changes_nothing_until_it_has_compiled(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(objects(90), [()]), cores=2.0)
+    hosts(build, 0.0)
+    elsewhere(build, 0.0, 6.0, *(f"d/{n}.o" for n in range(8)))
+    hosts(build, 6.0, "it failed")
+    for n in range(8, 16, 2):
+        build.run(6.0 + 3.0 * (n - 8), 12.0 + 3.0 * (n - 8), f"d/{n}.o", f"d/{n + 1}.o")
+    alone = build.left(30.0).seconds
+    hosts(build, 30.0)
+    assert build.left(30.0).seconds == pytest.approx(alone, rel=0.01)
+    elsewhere(build, 30.0, 6.0, *(f"d/{n}.o" for n in range(16, 24)))
+    assert build.left(36.0).seconds < alone / 2
+
+
+def test_what_a_job_has_waited_for_a_lost_host_is_not_what_it_takes_here(plan_of: Write) -> None:
+    """Eight jobs have waited for a minute when their host is lost; each then takes two seconds here."""
+    plan = plan_of(objects(30), [()])
+    build = Build(Forecast(), plan, cores=2.0)
+    hosts(build, 0.0)
+    elsewhere(build, 0.0, 6.0, *(f"d/{n}.o" for n in range(8)))
+    waiting = [f"d/{n}.o" for n in range(8, 16)]
+    for output in waiting:
+        build.start(6.0, output)
+    hosts(build, 66.0, "it failed")
+    for output in waiting:
+        build.move(66.0, output, "frozen", by="fallback")
+    assert build.left(66.0).seconds < 22 * 6.0, "what they have waited is no sign of how long they take"
+    for n, output in enumerate(waiting):
+        now = 66.0 + 2.0 * (n // 2)
+        build.move(now, output, "running")
+        build.end(now + 2.0, output, 62.0, since_it_was_back=2.0)
+    assert build.left(74.0).seconds == pytest.approx(14 * 2.0 / 2, rel=0.4)
+
+
+def test_an_engine_that_takes_over_from_one_that_has_lost_all_hosts_tells_what_that_did(plan_of: Write) -> None:
+    plan = plan_of(objects(40), [()])
+    build = Build(Forecast(), plan, cores=2.0)
+    hosts(build, 0.0)
+    elsewhere(build, 0.0, 6.0, *(f"d/{n}.o" for n in range(8)))
+    hosts(build, 6.0, "it failed")
+    for n in range(8, 16, 2):
+        build.run(6.0 + 3.0 * (n - 8), 12.0 + 3.0 * (n - 8), f"d/{n}.o", f"d/{n + 1}.o")
+        build.left(12.0 + 3.0 * (n - 8))
+    second = successor(build, plan)
+    assert second.look(build.state, 33.0) == build.left(33.0)

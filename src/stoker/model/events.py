@@ -249,7 +249,8 @@ class JobFinished:
     the job is not one of those in the total: ninja renewed its own manifest by it, or its record was counted before it
     was recognised as this job's. `group` is its group in the scheduler's graph (SchedulerPlanned.after), None where no
     plan knows it. `host` is the other machine that compiled it, empty where this one did. `archs` are the CPU
-    seconds of nvcc's passes by GPU architecture (`80`, `90a`), as far as they were seen.
+    seconds of nvcc's passes by GPU architecture (`80`, `90a`), as far as they were seen. `elsewhere`: how many of
+    `seconds` had passed when another machine last gave it back, 0 where none did.
     """
 
     kind: ClassVar[str] = "job_finished"
@@ -268,6 +269,7 @@ class JobFinished:
     group: int | None = None
     host: str = ""
     archs: Mapping[str, float] = field(default_factory=dict)
+    elsewhere: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,8 @@ class Job:
     """Whether it has been frozen for lack of memory."""
     host: str = ""
     """The other machine that compiles it now; empty while this one does."""
+    elsewhere: float = 0.0
+    """For how many seconds it had run when another machine last gave it back: it began again then, here."""
 
     def age(self, now: float) -> float:
         """Return the seconds for which it has run at Unix time `now`, without time on deck and frozen."""
@@ -161,6 +163,10 @@ class Job:
             return 0.0
         until = now if self.frozen_at is None else self.frozen_at
         return max(0.0, until - self.running_since - self.stood)
+
+    def age_here(self, now: float) -> float:
+        """Return the same since another machine gave it back, if one did."""
+        return max(0.0, self.age(now) - self.elsewhere)
 
     @property
     def reason(self) -> str:

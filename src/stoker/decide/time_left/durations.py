@@ -3,14 +3,15 @@
 One rule for all sources: expected seconds = stated value x factor, where the factor is the time that ended jobs took
 divided by what was stated for them. Factors based on few jobs are drawn towards those of wider classes: from a family
 of numbered names to its folder, from that to its kind, and from that to all jobs. How much the size of a source says is
-also learned from the build. Pure sums. Knows no clock.
+also learned from the build. What jobs took on other machines shows how they compare with each other; once the build has
+only this machine, its own jobs show how long it takes for them. Pure sums. Knows no clock.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from types import MappingProxyType
 from typing import NamedTuple
@@ -48,6 +49,10 @@ TRUST_FAMILY = 1.0
 in with different figures. Recorded builds have few of them: no value from 0.5 to 4 changes a figure by more than 1 %.
 In the demo, whose kernels take forty times as long as the files next to them, six of ten middles were off by over 3,
 now one."""
+
+TRUST_PACE = 1.0
+"""That this machine takes as long as others has the weight of this many jobs that it has compiled itself: the first one
+says more than that."""
 
 FADES = 0.98
 """If seconds were stated, each further job reduces the weight of earlier ones by this factor: other work comes and goes
@@ -107,6 +112,14 @@ class Took(NamedTuple):
         return (trust * wider + own) / (trust + self.jobs)
 
 
+class _Ended(NamedTuple):
+    """A job that has ended: its weight, and the seconds that it took, here or on another machine."""
+
+    weight: float
+    seconds: float
+    elsewhere: bool
+
+
 def kind_of(tool: str, output: str) -> str:
     """Return the tool, with C separate from C++: C compiles five times faster."""
     return "c" if tool == "cxx" and output.endswith(_C_OBJECTS) else tool
@@ -136,8 +149,12 @@ class Durations:
 
     def __init__(self) -> None:
         self._stated: dict[Class, Took] = {}
-        self._weighed: dict[Class, list[tuple[float, float]]] = {}
-        """Weights of ended jobs without stated seconds, and the seconds that they took."""
+        self._stated_here: dict[Class, Took] = {}
+        """The same, without what other machines have compiled."""
+        self._weighed: dict[Class, list[_Ended]] = {}
+        """Ended jobs without stated seconds."""
+        self._alone = False
+        self._pace = 1.0
         self._supposed = Took()
         self._powers: dict[str, float] = {}
         self._factors: dict[Class, float] = {}
@@ -148,28 +165,29 @@ class Durations:
         """Whether it is known how many seconds a weight represents."""
         return self._supposed.jobs > 0.0 or bool(self._weighed)
 
-    def add(self, job: ExpectedJob, seconds: float) -> None:
-        """Add a job that has succeeded."""
+    def add(self, job: ExpectedJob, seconds: float, *, elsewhere: bool = False) -> None:
+        """Add a job that has succeeded; `elsewhere`: on another machine."""
         if job.of.by == "size":
-            self._weighed.setdefault(job.of, []).append((job.stated, seconds))
-        else:
-            self._stated[job.of] = self._stated.get(job.of, Took()).plus(job.stated, seconds, FADES)
+            self._weighed.setdefault(job.of, []).append(_Ended(job.stated, seconds, elsewhere))
+            return
+        for known in (self._stated,) if elsewhere else (self._stated, self._stated_here):
+            known[job.of] = known.get(job.of, Took()).plus(job.stated, seconds, FADES)
 
     def suppose(self, remembered: Took) -> None:
         """Take over what jobs of the plan would weigh, and the seconds that the history says they take."""
         self._supposed = remembered
 
-    def update(self, running: Iterable[tuple[ExpectedJob, float]]) -> None:
-        """Recompute powers and factors; `running` are the running jobs and their ages in seconds.
+    def update(self, running: Iterable[tuple[ExpectedJob, float]], *, alone: bool = False) -> None:
+        """Recompute powers and factors; `running` are the running jobs and their ages in seconds. `alone`: no other
+        machine compiles any more.
 
         Running jobs count with their expected duration, or more if they have outlived it: the jobs that end first are
         the short ones, and a mean of them alone would be far too low on a machine with many cores.
         """
+        self._alone, self._pace = alone, 1.0
         self._learn_powers()
-        took = {
-            of: Took(len(jobs), sum(self._amount(of, stated) for stated, _ in jobs), sum(s for _, s in jobs))
-            for of, jobs in self._weighed.items()
-        }
+        self._pace = self._learn_pace() if alone else 1.0
+        took = {of: self._took(of, jobs) for of, jobs in self._weighed.items()}
         self._fit(took)
         for job, age in running:
             if job.of.by == "size" and self.scaled:
@@ -190,6 +208,26 @@ class Durations:
         """Return the seconds that a job still needs after running for `age` seconds."""
         return max(self.seconds(job) - age, age * (OUTLIVED if job.of.by == "size" else OUTLIVED_STATED))
 
+    def _took(self, of: Class, jobs: Sequence[_Ended]) -> Took:
+        """Return the totals of these jobs, with the seconds that they take where they are compiled now."""
+        seconds = sum(job.seconds * (self._pace if job.elsewhere else 1.0) for job in jobs)
+        return Took(len(jobs), sum(self._amount(of, job.weight) for job in jobs), seconds)
+
+    def _learn_pace(self) -> float:
+        """Return the seconds that this machine takes for what takes a second elsewhere, by jobs of the same kinds."""
+        here, there = dict[str, Took](), dict[str, Took]()
+        for of, jobs in self._weighed.items():
+            for side, some in ((here, [j for j in jobs if not j.elsewhere]), (there, [j for j in jobs if j.elsewhere])):
+                if some:
+                    side[of.kind] = side.get(of.kind, Took()).together(self._took(of, some))
+        kinds = here.keys() & there.keys()
+        jobs_here = sum(here[kind].jobs for kind in kinds)
+        if not jobs_here:
+            return 1.0
+        as_elsewhere = sum(here[kind].stated * there[kind].seconds / there[kind].stated for kind in kinds)
+        ratio = sum(here[kind].seconds for kind in kinds) / max(as_elsewhere, LEAST_SECONDS)
+        return math.pow(max(ratio, LEAST_SECONDS), jobs_here / (jobs_here + TRUST_PACE))
+
     def _amount(self, of: Class, stated: float) -> float:
         """Return the stated value; of a weight, the size's contribution is raised to the learned power."""
         power = self._powers.get(of.kind, POWER) if of.by == "size" else 1.0
@@ -203,7 +241,7 @@ class Durations:
         """
         folders: dict[Class, list[tuple[float, float]]] = {}
         for of, jobs in self._weighed.items():
-            logs = [(math.log(stated / _plain(of)), math.log(max(s, SEEN_SECONDS))) for stated, s in jobs]
+            logs = [(math.log(j.weight / _plain(of)), math.log(max(j.seconds, SEEN_SECONDS))) for j in jobs]
             folders.setdefault(_folder(of), []).extend(logs)
         groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for of, logs in folders.items():
@@ -232,7 +270,8 @@ class Durations:
             self._kinds[kind] = (whole + sum(sure * f for sure, f in pairs)) / (1.0 + sum(sure for sure, _ in pairs))
         factors = {of: took.drawn(self._kinds[of.kind], TRUST) for of, took in folders.items()}
         families = {of: took.drawn(factors[_folder(of)], TRUST_FAMILY) for of, took in weighed.items() if of.family}
-        stated = {of: took.drawn(1.0, TRUST_STATED) for of, took in self._stated.items()}
+        known = self._stated_here if self._alone else self._stated
+        stated = {of: took.drawn(1.0, TRUST_STATED) for of, took in known.items()}
         self._factors = factors | families | stated
 
 

@@ -72,7 +72,8 @@ class ManagedJob:
     are the Unix seconds between which its process ended, `exited_at` the same by the monotonic clock, `waited` how many
     readings of ninja's log have had no record of it since. `known_as` is its state in the journal of an earlier engine;
     not `watched`: it ended before this engine started. `announced_peak` and `wait` are what viewers know. `host` is the
-    other machine that compiles it now, and `was_away` the last one that did; `returned`: it compiles here after all.
+    other machine that compiles it now, and `was_away` the last one that did; `returned`: it compiles here after all,
+    after `elsewhere` seconds of running.
     """
 
     jid: int
@@ -103,6 +104,7 @@ class ManagedJob:
     host: str = ""
     was_away: str = ""
     returned: bool = False
+    elsewhere: float = 0.0
     # Resource usage.
     width: float = 1.0
     rss: int = 0

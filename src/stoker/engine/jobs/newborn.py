@@ -70,7 +70,7 @@ def by_age(births: Iterable[Birth]) -> list[Birth]:
 def managed(birth: Birth, now: float, clocks: Clocks, *, held: bool) -> ManagedJob:
     """Return the job at the start of its life here; `now` is Unix time. `held`: newborn jobs wait on deck.
 
-    A job that an earlier engine knew keeps its state, and the order that put it there.
+    A job that an earlier engine knew keeps its state, the order that put it there, and the time for which it stood.
     """
     before, fixed = birth.before, is_fixed(birth)
     state: JobState = "running" if fixed else arrival_state(birth, now, held=held)
@@ -92,6 +92,9 @@ def managed(birth: Birth, now: float, clocks: Clocks, *, held: bool) -> ManagedJ
         alone_by=before.alone_by if before is not None else "",
         moved_by=before.moved_by if before is not None and before.state == state else "",
         announced_peak=(before.expected or 0) if before is not None else 0,
+        idle=max(0.0, now - birth.job.started - before.age(now)) if before is not None else 0.0,
+        returned=before is not None and before.elsewhere > 0.0 and not before.host,
+        elsewhere=before.elsewhere if before is not None else 0.0,
     )
 
 
@@ -101,8 +104,9 @@ def _life(state: JobState, *, newborn: bool) -> Life:
     return Life.FROZEN if state == "frozen" else Life.RUNNING
 
 
-def left_behind(before: state_of.Job, scheduler: SchedulerProcess) -> ManagedJob:
-    """Return a job of the journal that ended while no engine ran, as far as the journal knows it."""
+def left_behind(before: state_of.Job, scheduler: SchedulerProcess, last_seen: float) -> ManagedJob:
+    """Return a job of the journal that ended while no engine ran, as far as the journal knows it; an engine last looked
+    at Unix time `last_seen`."""
     job = JobProcess(before.pid, -before.jid, scheduler.key, before.started, (), before.output, before.tool)
     use = JobUse(job, before.rss, before.peak_rss, before.cpu, 0.0, before.phase, "running")
     target = Target(job.pid, job.start_ticks, leads=False)
@@ -119,6 +123,8 @@ def left_behind(before: state_of.Job, scheduler: SchedulerProcess) -> ManagedJob
         use,
         known_as=before.state,
         watched=False,
+        idle=max(0.0, last_seen - before.started - before.age(last_seen)),
+        elsewhere=before.elsewhere,
     )
 
 

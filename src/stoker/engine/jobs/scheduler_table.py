@@ -134,7 +134,7 @@ class SchedulerTable:
         self._predecessors.clear()
         books = {book.sid: book for book in self.books()}
         for before_job in self._jobs.lost_between_engines(books.keys()):
-            job = left_behind(before_job, books[before_job.sid].scheduler)
+            job = left_behind(before_job, books[before_job.sid].scheduler, last_tick)
             self._jobs.add(job)
             self._jobs.exit(job.job.key, last_tick, time.time())
 

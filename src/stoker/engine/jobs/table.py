@@ -303,15 +303,16 @@ class JobTable:
         del self._open[job.sid][job.jid]
         if job.job.key not in self._by_key:
             del self._jobs[job.jid]
+        seconds = round(max(0.0, event.seconds - job.idle), 3)
+        event = replace(event, seconds=seconds, elsewhere=round(min(seconds, job.elsewhere), 3))
         if not job.watched:
             return event
-        seconds = round(max(0.0, event.seconds - job.idle), 3)
         if life is Life.DROPPED or job.was_away:  # what it held and used was on another machine
             self._expected.lost(job.jid)
-            return replace(event, seconds=seconds)
+            return event
         well = event.outcome != "failed"
         lesson = self._expected.finished(job.jid, event.output, event.tool, job.job.argv, well, seconds)
-        return replace(event, seconds=seconds, lesson=lesson, archs=job.seen.archs)
+        return replace(event, lesson=lesson, archs=job.seen.archs)
 
     def _enter(self, job: ManagedJob, life: Life, clock: float) -> None:
         _require(life in NEXT[job.life], f"job {job.jid} cannot be {life.value}: it is {job.life.value}")
@@ -344,7 +345,7 @@ class JobTable:
     def take_back(self, job: ManagedJob) -> None:
         """A remote job works here again."""
         _require(bool(job.host), f"job {job.jid} was not away")
-        job.host, job.returned = "", True
+        job.host, job.returned, job.elsewhere = "", True, job.ran_for(time.monotonic())
         job.begin_here()
         self.version += 1
 

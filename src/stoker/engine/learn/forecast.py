@@ -58,57 +58,85 @@ FULL_SHARE = 0.1
 first says little about the rest."""
 
 
+class _Sums(NamedTuple):
+    """What was available and what was done while the build had other machines, or while it had lost them all.
+
+    `places` are place-seconds: a build that is paused or between two schedulers has no places. `worked`: the seconds in
+    which there were any; `spent`: those of ended jobs.
+    """
+
+    places: float = 0.0
+    worked: float = 0.0
+    spent: float = 0.0
+    ended: int = 0
+
+
 class _Places:
-    """How many jobs might run at once, over time."""
+    """How many jobs might run at once, over time, and what came of it."""
 
     def __init__(self) -> None:
         self.now = 1.0
         """Jobs that might run if the build is not paused."""
+        self.alone = False
+        """Whether it had other machines and has lost all of them. If one is listed again, as distcc does after a minute
+        whatever has become of it, that counts only once it has compiled a job."""
         self._cores = 1.0
         self._level = math.inf
-        self.elsewhere = 0
-        """Slots of other machines."""
-        self.reached_out = False
-        """Whether there ever were any."""
+        self._slots = 0
         self._widths: dict[int, float] = {}
         self._paused = False
-        self._total = 0.0
-        self._worked = 0.0
         self._since: float | None = None
+        self._alone_since = 0.0
+        self._apart = {True: _Sums(), False: _Sums()}
+        """By `alone`."""
 
     def hear(self, event: ev.Event, now: float) -> None:
         """Take in an event that changes the number; ignore others."""
-        before = self.total(now), self.worked(now)
+        if not isinstance(event, (ev.BuildStarted, ev.LevelSet, ev.RemoteSeen, ev.SchedulerStarted, ev.SchedulerEnded)):
+            return
+        self._apart[self.alone], self._since = self.sums(now), now
         if isinstance(event, ev.BuildStarted):
             self._cores = float(max(1, event.cores))
         elif isinstance(event, ev.LevelSet):
             self._level, self._paused = float(event.target), event.paused != "no"
         elif isinstance(event, ev.RemoteSeen):
-            self.elsewhere = sum(engine.slots for engine in event.engines)
-            self.reached_out = self.reached_out or self.elsewhere > 0
-        elif isinstance(event, ev.SchedulerStarted):
-            if event.parent is None:
-                self._widths[event.sid] = float(event.width or math.inf)
+            had, self._slots = self._slots, sum(engine.slots for engine in event.engines)
+            if had and not self._slots and not self.alone:
+                self.alone, self._alone_since = True, now
         elif isinstance(event, ev.SchedulerEnded):
             self._widths.pop(event.sid, None)
-        else:
-            return
-        (self._total, self._worked), self._since = before, now
+        elif event.parent is None:
+            self._widths[event.sid] = float(event.width or math.inf)
+        self._count()
+
+    def end(self, event: ev.JobFinished, now: float) -> None:
+        """Add a job that has run and ended."""
+        if event.host and self.alone and self._slots:
+            self._apart[True], self._since = self.sums(now), now
+            self.alone = False
+            self._count()
+        sums, seconds = self._apart[self.alone], event.seconds
+        if self.alone:
+            seconds = self.within(seconds - event.elsewhere, now)
+        self._apart[self.alone] = sums._replace(spent=sums.spent + seconds, ended=sums.ended + 1)
+
+    def within(self, seconds: float, now: float) -> float:
+        """Return how much of the last `seconds` counts: while the build is alone, only since it has been so."""
+        return max(0.0, min(seconds, now - self._alone_since)) if self.alone else seconds
+
+    def sums(self, now: float) -> _Sums:
+        """Return the sums up to Unix time `now`: of the time alone if the build is so now, otherwise of the other."""
+        sums = self._apart[self.alone]
+        if self._since is None or self._paused or not self._widths:
+            return sums
+        seconds = max(0.0, now - self._since)
+        return sums._replace(places=sums.places + self.now * seconds, worked=sums.worked + seconds)
+
+    def _count(self) -> None:
         if self._widths:
-            places = min(self._level + self.elsewhere, sum(self._widths.values()))
+            slots = 0 if self.alone else self._slots
+            places = min(self._level + slots, sum(self._widths.values()))
             self.now = max(1.0, self._cores if math.isinf(places) else places)
-
-    def total(self, now: float) -> float:
-        """Return the place-seconds up to Unix time `now`; a build that is paused or between two schedulers has no
-        places."""
-        return self._total + self.now * self._since_change(now)
-
-    def worked(self, now: float) -> float:
-        """Return the seconds up to Unix time `now` in which there were any places."""
-        return self._worked + self._since_change(now)
-
-    def _since_change(self, now: float) -> float:
-        return 0.0 if self._since is None or self._paused or not self._widths else max(0.0, now - self._since)
 
 
 class Forecast:
@@ -119,12 +147,9 @@ class Forecast:
         command."""
         self._foretell = foretell
         self._learn_unseen = learn_unseen
-        self._all_durations = Durations()
-        self._own_durations = Durations()
-        """Only of jobs that this machine compiled, once there have been others."""
+        self._durations = Durations()
         self._places = _Places()
         self._spent = 0.0
-        self._ended = 0
         self._sources: dict[SourceKey, float] = {}
         self._plans: dict[int, Remaining] = {}
         self._graphless: set[int] = set()
@@ -137,12 +162,6 @@ class Forecast:
         self._killed: set[int | str] = set()
         """Jobs that were killed in this attempt at the step, by their numbers and outputs: they run again."""
         self._late: deque[tuple[float, ev.JobFinished]] = deque(maxlen=MAX_LATE)
-
-    @property
-    def _durations(self) -> Durations:
-        """Return the clock of job durations: once no other machine is left, only of jobs that this one compiled."""
-        alone = self._places.reached_out and not self._places.elsewhere
-        return self._own_durations if alone and self._own_durations.scaled else self._all_durations
 
     def ask_again(self) -> None:
         """Expectations of jobs have changed: ask again, tick by tick."""
@@ -232,7 +251,7 @@ class Forecast:
             self._late.popleft()
         if event.outcome != "dropped":
             self._spent += event.seconds
-            self._ended += 1
+            self._places.end(event, now)
         if event.outcome == "ok" and event.counted:
             self._learn(event)
         remaining, edge = self._planned(event.sid, event.output)
@@ -250,14 +269,13 @@ class Forecast:
     def _learn(self, event: ev.JobFinished) -> None:
         stated = event.stated or weight(event.tool, event.output)
         job = expected_job(stated, event.tool, event.output)
-        self._all_durations.add(job, event.seconds)
-        if self._places.reached_out and not event.host:
-            self._own_durations.add(job, event.seconds)
+        seconds = max(0.0, event.seconds - event.elsewhere)
+        self._durations.add(job, seconds, elsewhere=bool(event.host))
         if stated.by == "size" and len(self._sources) < MAX_SOURCES:
             source = source_of(event.output, stated)
-            self._sources[source] = event.seconds
+            self._sources[source] = seconds
             for remaining in self._plans.values():
-                remaining.compiled(source, event.seconds)
+                remaining.compiled(source, seconds)
 
     def _planned(self, sid: int, output: str) -> tuple[Remaining | None, int | None]:
         """Return the plan of a job's scheduler and the job's edge in it, if they exist."""
@@ -306,7 +324,8 @@ class Forecast:
         young = [
             (self._plans[sid].expected(edge), age) for sid, edges in running.items() for edge, age in edges.items()
         ]
-        self._durations.update([*young, *others])
+        places, alone = self._places, self._places.alone
+        self._durations.update([*young, *others], alone=alone)
         left, deps, firsts = Left(), list[Sequence[int]](), dict[int, int]()
         for sid, edges in running.items():
             remaining, first = self._plans[sid], len(deps)
@@ -316,17 +335,18 @@ class Forecast:
         for job, age in others:
             deps.append(())
             left.add(job, len(deps) - 1, self._durations.remainder(job, age), 0.0)
-        done = self._spent + sum(age for _, age in (*young, *others))
-        places = self._places.total(now)
-        full = FULL_SHARE * left.seconds
-        used = (done + full) / (places + full) if places + full > 0.0 else 1.0
+        ages = [age for _, age in (*young, *others)]
+        sums, full = places.sums(now), FULL_SHARE * left.seconds
+        used = 1.0
+        if sums.places + full > 0.0:
+            used = (sums.spent + sum(places.within(age, now) for age in ages) + full) / (sums.places + full)
         found = time_left(
             left,
             deps,
-            width=max(1.0, used * self._places.now),
-            done=done,
-            ended=self._ended,
-            rule=self._rule_of_three(len(others), now),
+            width=max(1.0, used * places.now),
+            done=self._spent + sum(ages),
+            ended=sums.ended,
+            rule=self._rule_of_three(len(others), sums),
             memory=self._memory(state),
         )
         self._chains = _by_scheduler(ways_to_end(left, deps), firsts)
@@ -339,7 +359,7 @@ class Forecast:
         """Return the running job that the end of the build depends on longest; None if no plan has any."""
         longest: dict[int, float] = {}
         for job in state.jobs.values():
-            chain = self.chain(job.sid, job.output, job.age(now)) if job.state != "on_deck" else None
+            chain = self.chain(job.sid, job.output, self._age(job, now)) if job.state != "on_deck" else None
             if chain is not None:
                 longest[job.jid] = chain
         return max(longest, key=lambda jid: longest[jid]) if longest else None
@@ -355,10 +375,14 @@ class Forecast:
             return None
         return self._durations.remainder(remaining.expected(edge), age) + ways[remaining.graph.groups[edge]]
 
-    def _rule_of_three(self, others: int, now: float) -> float:
+    def _rule_of_three(self, others: int, sums: _Sums) -> float:
         """Return the seconds left if jobs continue to end as they did; 0 while none has."""
         left = others + sum(remaining.left for remaining in self._plans.values())
-        return self._places.worked(now) * left / self._ended if self._ended else 0.0
+        return sums.worked * left / sums.ended if sums.ended else 0.0
+
+    def _age(self, job: Job, now: float) -> float:
+        """Return for how long it has worked at Unix time `now`; what has lost its host begins from scratch here."""
+        return 0.0 if job.host and self._places.alone else job.age_here(now)
 
     def _running(
         self, state: BuildState, now: float
@@ -373,10 +397,10 @@ class Forecast:
             remaining, edge = self._planned(job.sid, job.output)
             if remaining is not None and edge is not None:
                 remaining.begin(edge)
-                found[job.sid][edge] = job.age(now)
+                found[job.sid][edge] = self._age(job, now)
             elif job.sid in self._plans or not self._is_below_job(state, job):
                 expected = expected_job(weight(job.tool, job.output), job.tool, job.output)
-                others.append((expected, job.age(now)))
+                others.append((expected, self._age(job, now)))
         return found, others
 
     def _is_below_job(self, state: BuildState, job: Job) -> bool:
@@ -396,8 +420,9 @@ class Forecast:
 
     def _memory(self, state: BuildState) -> float:
         """Return the bytes that jobs can hold on average."""
-        if state.machine is None or not state.level.guarded or state.remote.slots:
-            return math.inf  # what another machine compiles holds memory there
+        elsewhere = state.remote.slots and not self._places.alone  # what another machine compiles holds memory there
+        if state.machine is None or not state.level.guarded or elsewhere:
+            return math.inf
         room = state.machine.memory_available + state.memory.build - state.memory.reserve
         return MEMORY_SHARE * max(room, state.machine.memory_budget // 10, 1)
 

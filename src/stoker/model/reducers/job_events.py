@@ -64,6 +64,8 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
     restraint = state.restraint
     if e.state != "running":
         moved = evolve(moved, host="")
+    if e.by == "fallback":
+        moved = evolve(moved, elsewhere=job.age(time))
     if e.state != job.state:
         if e.state == "frozen" and not e.by:
             jobs = restraint.frozen_jobs + (not job.short)
