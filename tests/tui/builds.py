@@ -372,6 +372,33 @@ def failed(count: int = 0) -> Story:
     return story.add(3730, ev.BuildEnded("failed", 1, "ninja: build stopped: subcommand failed."))
 
 
+REAL_ERROR = (
+    b"[38/69] Building CXX object aten/src/Foo.cpp.o\n"
+    b"FAILED: [code=1] aten/src/Foo.cpp.o \n"
+    b"/usr/bin/c++ -DAT_PER_OPERATOR_HEADERS -O2 -c -o aten/src/Foo.cpp.o\n"
+    b"Foo.cpp:203:9: error: 'min' is not a member of 'std'\n"
+)
+
+
+def dropped(log_start: int = 0, count: int = 13) -> Story:
+    """A build that still runs after a compile error, for which stoker has dropped the jobs on deck."""
+    story = started().add(1, ev.StepStarted(1, 1, "build", ("ninja",), 7, log_start=log_start))
+    story.add(2, ev.SchedulerStarted(1, "ninja", 8, "/src", "1.13", 9))
+    story.add(3, ev.FailureFound("aten/src/Foo.cpp.o", "c++", 1, (), log_start, log_start + 20))
+    return story.add(4, *(ev.JobFinished(None, 1, f"d{n}.cpp.o", "cxx", 0.0, "dropped") for n in range(count)))
+
+
+def dropped_log(lines: int, count: int = 13) -> bytes:
+    """What ninja prints of it: the error, then a block of each dropped job, and what the other jobs say meanwhile."""
+    command = f"/usr/bin/c++ -DAT_PER_OPERATOR_HEADERS {'-Iaten/src ' * 30}-O2 -c -o "
+    blocks = [
+        f"[39/69] Building CXX object d{n}.cpp.o\nFAILED: [code=137] d{n}.cpp.o \n{command}d{n}.cpp.o\n"
+        for n in range(count)
+    ]
+    end = "[40/69] Building CXX object late.cpp.o\nninja: build stopped: subcommand failed.\n"
+    return output_log(lines) + REAL_ERROR + "".join([*blocks, end]).encode()
+
+
 def diagnosed(*causes: Cause, action: Action | None = None, facts: tuple[str, ...] = ()) -> Story:
     """The same with an answer to the question why."""
     story = failed()

@@ -33,6 +33,7 @@ SCREENS: dict[str, tuple[Callable[[], Story], tuple[str, ...]]] = {
     "dashboard-no-gpu": (lambda: builds.running(5, NO_GPU), ("down", "down")),
     "configuring": (builds.configuring, ()),
     "output": (lambda: builds.running(12), ("o",)),
+    "dropped-output": (builds.dropped, ("o",)),
     "errors": (lambda: builds.running(12), ("o", "E")),
     "timeline": (lambda: builds.running(12), ("t",)),
     "failures": (builds.failed, ("f", "down")),
@@ -80,7 +81,8 @@ def state_of(name: str) -> BuildState:
 def source_of(name: str, lines: int = 3000) -> FakeSource:
     """As a viewer has it: what is over does not change any more."""
     state = state_of(name)
-    return FakeSource(state, "ended" if state.diagnosis is not None else "live", log=builds.output_log(lines))
+    log = builds.dropped_log(lines) if name == "dropped-output" else builds.output_log(lines)
+    return FakeSource(state, "ended" if state.diagnosis is not None else "live", log=log)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
@@ -97,7 +99,7 @@ async def test_wide_screen(name: str) -> None:
     async with shown(source_of(name), *keys, size=(200, 60)) as (app, _pilot):
         text = text_of(app)
         assert max(len(line) for line in text.splitlines()) <= 200
-        assert "pytorch" in text or name in ("output", "errors")
+        assert "pytorch" in text or name in ("output", "errors", "dropped-output")
 
 
 @pytest.mark.parametrize("name", SCREENS)

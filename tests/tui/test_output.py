@@ -242,6 +242,82 @@ async def test_jobs_that_stoker_dropped_are_no_errors() -> None:
         assert top[ABOVE].startswith("FAILED: [code=137] killed.o"), top
 
 
+FOLD = "13 jobs that had not started were discarded after the failure"
+
+
+async def test_what_ninja_says_of_dropped_jobs_is_one_line_and_the_real_error_stays_in_sight() -> None:
+    source = FakeSource(builds.dropped().state, log=builds.dropped_log(60))
+    async with shown(source, "o") as (app, pilot):
+        seen = text_of(app)
+        assert FOLD in seen
+        assert "'min' is not a member" in seen
+        assert "137" not in seen
+        assert "late.cpp.o" in seen
+        await pilot.press("up", "down")
+        await settle(pilot)
+        assert output(app).follow
+        assert text_of(app) == seen
+        source.log.data += b"[41/69] Building CXX object later.cpp.o\n"
+        app.tick()
+        await settle(pilot)
+        assert "later.cpp.o" in text_of(app)
+        assert FOLD in text_of(app)
+        await pilot.press("w")
+        await settle(pilot)
+        assert "the build tool reports each as FAILED" in " ".join(text_of(app).split())
+
+
+async def test_lines_that_ninja_prints_of_jobs_dropped_later_leave_the_page_that_is_read() -> None:
+    source = FakeSource(builds.dropped(count=0).state, log=builds.dropped_log(60))
+    async with shown(source, "o", "up", "up") as (app, pilot):
+        assert "d12.cpp.o" in text_of(app)
+        source.put(builds.dropped().state)
+        await settle(pilot)
+        app.tick()
+        await settle(pilot)
+        assert "d12.cpp.o" not in text_of(app)
+        assert FOLD in text_of(app)
+
+
+async def test_a_search_counts_all_that_is_left_out_as_one_place_and_says_where_it_is_printed() -> None:
+    """d7.cpp.o is in three lines of its block, and in no other."""
+    log = b"d7.cpp.o first\n" + builds.dropped_log(200) + b"d7.cpp.o last\n" * 2
+    async with shown(FakeSource(builds.dropped().state, log=log), "o", "home") as (app, pilot):
+        await find(pilot, "d7.cpp.o")
+        assert "1 of 4" in text_of(app)
+        await pilot.press("n")
+        await searched(pilot)
+        seen = text_of(app)
+        assert "2 of 4" in seen
+        assert seen.splitlines()[ABOVE].startswith(f"† {FOLD}")
+        assert "stoker log --raw" in seen
+        await pilot.press("n")
+        await searched(pilot)
+        assert "3 of 4" in text_of(app)
+        assert "stoker log --raw" not in text_of(app)
+        await pilot.press("N", "N")
+        await searched(pilot)
+        assert "1 of 4" in text_of(app)
+
+
+async def test_the_next_error_is_none_of_a_dropped_job() -> None:
+    async with shown(FakeSource(builds.dropped().state, log=builds.dropped_log(60)), "o", "home") as (app, pilot):
+        tops = []
+        for _ in range(4):
+            await pilot.press("e")
+            await searched(pilot)
+            tops.append(text_of(app).splitlines()[ABOVE])
+        assert [top.split(" ")[0] for top in tops] == ["FAILED:", "Foo.cpp:203:9:", "ninja:", "FAILED:"]
+
+
+async def test_a_jump_into_what_is_left_out_shows_the_line_that_stands_for_it() -> None:
+    log = builds.dropped_log(200)
+    async with shown(FakeSource(builds.dropped().state, log=log), "o") as (app, pilot):
+        output(app).jump(log.index(b"d5.cpp.o"))
+        await settle(pilot)
+        assert text_of(app).splitlines()[ABOVE].startswith(f"† {FOLD}")
+
+
 async def test_an_error_of_cmakes_is_listed_with_its_whole_message() -> None:
     message = (
         b"CMake Error at CMakeLists.txt:7 (message):\n"

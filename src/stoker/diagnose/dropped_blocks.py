@@ -55,6 +55,21 @@ def find_failed(text: bytes, start: int = 0) -> int:
     return before if _STATUS.match(text, before) else line
 
 
+def is_status(line: bytes) -> bool:
+    """Return whether it is a status line of ninja's, which precedes what ninja prints of a job."""
+    return _STATUS.match(line) is not None
+
+
+def in_block(before: bytes, line: bytes, after: bytes, is_dropped: IsDropped) -> bool:
+    """Return whether a line between two others belongs to a block: it calls a dropped job failed, or is the status line
+    before that, or the command after it."""
+    if is_dropped(line):
+        return True
+    if is_status(line):
+        return is_dropped(after)
+    return b"FAILED: " in before and is_dropped(before)
+
+
 class BlockFilter:
     """Takes lines in order and returns them without the blocks; it replaces a run of blocks with their number.
 
@@ -74,12 +89,12 @@ class BlockFilter:
             self._status = None
             self._expects_command = b"FAILED: " in line
             return
-        is_status = _STATUS.match(line) is not None
-        if expects_command and not is_status:
+        status = is_status(line)
+        if expects_command and not status:
             return
-        if self._status is not None or not is_status:
+        if self._status is not None or not status:
             yield from self.finish()
-        if is_status:
+        if status:
             self._status = line
         else:
             yield line

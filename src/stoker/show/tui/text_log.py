@@ -42,11 +42,15 @@ ERRORS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line: where it starts, where the next one starts, and its first bytes without the newline."""
+    """A line: where it starts, where the next one starts, and its first bytes without the newline.
+
+    `dropped`: it stands for all that the build tool prints of so many jobs that were dropped before they began.
+    """
 
     start: int
     next: int
     raw: bytes
+    dropped: int = 0
 
 
 class TextLog:
@@ -61,6 +65,9 @@ class TextLog:
 
     def line_at(self, start: int) -> LogLine:
         """Return the line that starts at `start`, which must be before the log's end."""
+        return self._line(start)
+
+    def _line(self, start: int) -> LogLine:
         raw = b""
         at = start
         while at - start < LONGEST:
@@ -88,7 +95,7 @@ class TextLog:
             if end >= 0:
                 line = LogLine(start, base + end + 1, data[start - base : end])
             else:
-                line, data = self.line_at(start), b""
+                line, data = self._line(start), b""
             lines.append(line)
             start = line.next
         return lines

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from stoker.diagnose.dropped_blocks import has_dropped, names_dropped, without_blocks
-from stoker.model.state import BuildState, Job
+from stoker.model.state import Job
 from stoker.model.text import spans
 from stoker.show import killed_text
+from stoker.show.tui.folded_log import FoldedLog
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import (
@@ -33,12 +33,8 @@ from stoker.show.tui.screens.job_box import JobBox
 from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys
 from stoker.show.tui.screens.page_screen import FilteredScreen, PageScreen
 from stoker.show.tui.screens.questions import LevelBox
-from stoker.show.tui.text_log import TextLog
 
 TAIL_COLUMNS = 500
-
-BLOCKS = 256 * 1024
-"""Bytes at the end of the output that are searched for blocks on dropped jobs: some hundred of them."""
 
 MESSAGE_NAME = 30
 """Cells of a job's name in a message, which must fit on one line of a narrow screen."""
@@ -102,12 +98,12 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self.redraw()
 
     def _output_tail(self, rows: int) -> list[Line]:
-        log = TextLog(self.viewer.source.log)
         state = self.moment.state
+        log = FoldedLog(self.viewer.source.log, state)
         size, dropped = log.size(), sum(scheduler.dropped for scheduler in state.schedulers.values())
         if (size, dropped, rows) != self._tail_of:
             self._tail_of = (size, dropped, rows)
-            self._tail = _output_lines(log, rows, state)
+            self._tail = _output_lines(log, rows)
         return self._tail
 
     def action_move(self, by: int) -> None:
@@ -304,16 +300,11 @@ class EndScreen(PageScreen):
         return []
 
 
-def _output_lines(log: TextLog, rows: int, state: BuildState) -> list[Line]:
+def _output_lines(log: FoldedLog, rows: int) -> list[Line]:
     """Return the last lines of the output; one line replaces what it says about dropped jobs."""
-    if rows <= 0 or not has_dropped(state):
-        return [from_spans(spans(line.raw, TAIL_COLUMNS)) for line in log.lines(log.tail(rows), rows)]
-    start = log.start_of(max(0, log.size() - BLOCKS))
-    raw = (line.raw for line in log.lines(start, BLOCKS))
-    pieces = list(without_blocks(raw, names_dropped(state)))[-rows:]
     return [
-        (Part(killed_text.dropped_text(piece), "text_dim"),)
-        if isinstance(piece, int)
-        else from_spans(spans(piece, TAIL_COLUMNS))
-        for piece in pieces
+        (Part(killed_text.dropped_text(line.dropped), "text_dim"),)
+        if line.dropped
+        else from_spans(spans(line.raw, TAIL_COLUMNS))
+        for line in log.lines(log.tail(rows), rows)
     ]

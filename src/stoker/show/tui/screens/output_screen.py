@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -19,8 +19,10 @@ from stoker.diagnose.killed_lines import killed_output
 from stoker.model.text import PLAIN_INK, spans
 from stoker.model.units import format_bytes
 from stoker.show import killed_text
+from stoker.show.tui.folded_log import FoldedLog
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
+from stoker.show.tui.pages.clauses import clauses
 from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, section, spread, text_of, width_of
 from stoker.show.tui.screens.entry_line import LONGEST, EntryLine
 from stoker.show.tui.screens.page_screen import PageScreen
@@ -34,6 +36,9 @@ DOUBTFUL = 8192
 
 MAX_HITS, COUNTED = 2000, 256 * 2**20
 """Maximum matches that are counted, and bytes that are searched for them: a person looks at a few."""
+
+FOLDED = "in hidden lines: see stoker log --raw"
+"""What is said of a match in lines that one line stands for."""
 
 ABOVE = 3
 """Lines shown above the target of a jump."""
@@ -61,6 +66,8 @@ class OutputScreen(PageScreen):
         self.wrapped = False
         self._hits: list[int] = []
         self._counted_to = 0
+        self._folded: tuple[object, FoldedLog] | None = None
+        self._dropped = 0
         self._lines_shown = 1
 
     def compose(self) -> ComposeResult:
@@ -69,11 +76,17 @@ class OutputScreen(PageScreen):
         yield EntryLine("words to find, then Enter; Esc leaves")
 
     @property
-    def _log(self) -> TextLog:
-        return TextLog(self.viewer.source.log)
+    def _log(self) -> FoldedLog:
+        """Return the log with what is known of dropped jobs; the same one until anything changes."""
+        state, log = self.moment.state, self.viewer.source.log
+        known = (log.size(), state.schedulers, state.failures, state.killed, state.step)
+        if self._folded is None or self._folded[0] != known:
+            self._folded = (known, FoldedLog(log, state))
+        return self._folded[1]
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """Return the window over the log, and a status line."""
+        self._recount()
         log = self._log
         rows = max(1, height - 1)
         if self.only_errors:
@@ -83,10 +96,7 @@ class OutputScreen(PageScreen):
                 self.top = log.tail(rows)
             shown = log.lines(self.top, rows)
         limit = width * rows if self.wrapped else self.left + width + 8
-        drawn = [inked(line.raw, limit, error=bool(ERRORS.search(line.raw)) and self._counts(line)) for line in shown]
-        drawn = [(*self._ours(raw), *line) for raw, line in zip(shown, drawn, strict=True)]
-        drawn = [self._marked(line, raw) for raw, line in zip(shown, drawn, strict=True)]
-        pieces = [self._pieces(line, width, rows) for line in drawn]
+        pieces = [self._pieces(self._drawn(line, limit, width), width, rows) for line in shown]
         self._lines_shown = _fitting(pieces[::-1] if self.follow else pieces, rows)
         every = [piece for of_line in pieces for piece in of_line]
         lines = every[-rows:] if self.follow else every[:rows]
@@ -121,6 +131,20 @@ class OutputScreen(PageScreen):
     def label(self, action: actions.KeyAction) -> str:
         """Return the footer's name of an action; the key for errors also shows all lines again."""
         return "all" if action.id == "log.errors" and self.only_errors else super().label(action)
+
+    def _drawn(self, line: LogLine, limit: int, width: int) -> Line:
+        """Return a line with its mark and the matches in it, up to `limit` cells."""
+        if line.dropped:
+            return self._folded_line(line, width)
+        inks = inked(line.raw, limit, error=bool(ERRORS.search(line.raw)) and self._counts(line))
+        return self._marked((*self._ours(line), *inks), line)
+
+    def _folded_line(self, line: LogLine, width: int) -> Line:
+        """Return what stands for the lines on dropped jobs, marked if the current match is in them."""
+        text = killed_text.dropped_text(line.dropped)
+        text = text if self.wrapped else clauses(text, width - 2, self.glyphs.ellipsis)
+        found = bool(self.words) and line.start <= self._found < line.next
+        return Part(f"{self.glyphs.killed} ", "killed bold"), Part(text, "accent bold reverse" if found else "text_dim")
 
     def _pieces(self, line: Line, width: int, rows: int) -> list[Line]:
         """Return the screen rows of a line: one, cropped; or if lines are wrapped, as many as it needs up to `rows`."""
@@ -172,7 +196,13 @@ class OutputScreen(PageScreen):
         )
 
     def _counts_at(self, hit: int) -> bool:
-        return self._counts(self._log.line_at(self._log.start_of(hit)))
+        line = self._log.line_at(self._log.start_of(hit))
+        return not line.dropped and self._counts(line)
+
+    def _place(self, hit: int) -> int:
+        """Return where a match is shown: all those in lines that one line stands for are one place."""
+        fold = self._log.fold_at(hit)
+        return hit if fold is None else fold.start
 
     def _marked(self, line: Line, raw: LogLine) -> Line:
         """Highlight the searched words in a line, and the current match most."""
@@ -206,11 +236,22 @@ class OutputScreen(PageScreen):
         more = "+" if len(self._hits) >= MAX_HITS or self._counted_to < min(self._log.size(), COUNTED) else ""
         return f"{at + 1} of {len(self._hits)}{more}  "
 
+    def _recount(self) -> None:
+        """Count the matches again when more jobs were dropped, because their lines are hidden from now on."""
+        dropped = sum(scheduler.dropped for scheduler in self.moment.state.schedulers.values())
+        if dropped == self._dropped:
+            return
+        self._dropped = dropped
+        self._hits, self._counted_to = [], 0
+        if self._pattern is not None:
+            self._found = self._place(self._found)
+            self.run_worker(self._count(self._pattern), exclusive=True, group="count")
+
     async def _count(self, pattern: re.Pattern[bytes]) -> None:
         """Count all matches, from where the last count ended."""
         end = min(self._log.size(), COUNTED)
         async for portion in scan(self.viewer.source.log, pattern, self._counted_to, end):
-            self._hits += portion.hits
+            self._hits += unique(self._hits[-1:], map(self._place, portion.hits))
             self._counted_to = portion.at
             if len(self._hits) >= MAX_HITS:
                 break
@@ -341,7 +382,7 @@ class OutputScreen(PageScreen):
         """Search from the current match to the end, then wrap around."""
         size, source = self._log.size(), self.viewer.source.log
         origin = self._found if self._found >= 0 or forward else self.top
-        if forward and pattern is ERRORS and self._found >= 0:
+        if forward and self._found >= 0 and (pattern is ERRORS or self._log.fold_at(self._found) is not None):
             origin = self._log.line_at(self._log.start_of(self._found)).next - 1
         spans_to_scan = [(origin + 1, size), (0, origin + 1)] if forward else [(0, origin), (origin, size)]
         for wrapped, (start, end) in enumerate(spans_to_scan):
@@ -351,7 +392,9 @@ class OutputScreen(PageScreen):
                 hit = next((hit for hit in hits if pattern is not ERRORS or self._counts_at(hit)), None)
                 if hit is not None:
                     self.note = ("wrapped to the top" if forward else "wrapped to the end") if wrapped else ""
-                    self.jump(hit)
+                    if self._log.fold_at(hit) is not None:
+                        self.note = FOLDED
+                    self.jump(self._place(hit))
                     return
                 await self._breathe(f"searching {portion.at * 100 // max(1, size)} %")
         what = "no error found" if pattern is ERRORS else "not found"
@@ -369,7 +412,8 @@ class OutputScreen(PageScreen):
 
     async def _collect_errors(self) -> None:
         """Find error lines from where the last scan ended."""
-        log, size = self._log, self._log.size()
+        log = TextLog(self.viewer.source.log)  # it may turn out later which lines are left out
+        size = log.size()
         async for portion in scan(self.viewer.source.log, ERRORS, self._errors_at, size):
             for hit in portion.hits:
                 start = log.start_of(hit)
@@ -398,6 +442,12 @@ def _fitting(pieces: Sequence[Sequence[Line]], rows: int) -> int:
     """Return how many of these lines fit on `rows` rows; at least one."""
     taken = list(accumulate(len(of_line) for of_line in pieces))
     return max(1, sum(rows_so_far <= rows for rows_so_far in taken))
+
+
+def unique(before: Sequence[int], places: Iterable[int]) -> list[int]:
+    """Return sorted places without those that repeat each other or one of `before`."""
+    known = {*before}
+    return [place for place in dict.fromkeys(places) if place not in known]
 
 
 def maybe_failed(raw: bytes) -> bool:
