@@ -28,6 +28,15 @@ def test_where_all_places_are_taken_that_is_the_reason() -> None:
     assert reason(view(busy[:1], [candidate(9, light())], level=1), 9).why == "the only place is taken"
 
 
+def test_it_says_that_other_programs_keep_the_cores_busy_unless_a_person_set_the_level() -> None:
+    """The build uses 14 % of the machine then, and a person asks what has taken the places."""
+    busy = [live(n, light(), 1) for n in range(4)]
+    crowded = replace(view(busy, [candidate(9, light())], cores=4), cores_taken=True)
+    assert reason(crowded, 9).why == "all 4 places are taken; other programs keep the cores busy"
+    assert reason(crowded, 9).is_news_after(reason(replace(crowded, cores_taken=False), 9))
+    assert reason(replace(crowded, level=4), 9).why == "all 4 places are taken"
+
+
 def test_a_place_that_is_only_for_plenty_is_not_said_to_be_taken() -> None:
     """The screen says "2 running of 3" then: "all 2 places are taken" would contradict it. Nor does it say that the
     cores are taken: two compilers that are just starting use next to nothing."""

@@ -295,6 +295,8 @@ class Sampled:
     the build wrote to disks so far, less what was deleted before it got there. `ungoverned` counts, by program, the
     compilers that run while no scheduler does, which nobody can hold. `outlook` is the most that the running jobs are
     expected to hold in each stretch of time to come (samples.OUTLOOK_SECONDS), in bytes; empty if none runs.
+    `build_cpu` is the build's CPU use in percent of one core, also by jobs that have ended since the last sample; None
+    if that is not known.
     """
 
     kind: ClassVar[str] = "sampled"
@@ -311,6 +313,7 @@ class Sampled:
     log_read: int = 0
     ungoverned: Mapping[str, int] = field(default_factory=dict)
     outlook: tuple[int, ...] = ()
+    build_cpu: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -387,6 +387,8 @@ class BuildState:
     activity: str = ""
     """What runs while no scheduler does, as in events.Sampled."""
     machine: MachineSample | None = None
+    cpu: float | None = None
+    """The CPU use of the build's processes, as `build_cpu` in events.Sampled."""
     memory: MemoryUse = field(default_factory=MemoryUse)
     restraint: Restraint = field(default_factory=Restraint)
     ramdisk: RamDiskUse = field(default_factory=RamDiskUse)

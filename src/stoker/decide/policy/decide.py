@@ -122,7 +122,9 @@ def _full(view: View, level: int) -> Wait:
     if level < level_of(view):
         places = "memory is tight: one job per core"
     tokens = f", {view.tokens} more used by tools inside jobs" if view.tokens else ""
-    return Wait("place", f"{places}{tokens}", key=f"{level} {view.tokens}")
+    busy = view.cores_taken and view.level is None  # a user's number says enough
+    others = "; other programs keep the cores busy" if busy else ""
+    return Wait("place", f"{places}{tokens}{others}", key=f"{level} {view.tokens} {busy}")
 
 
 def _waits(view: View, turn: Turn, rest: Wait, of: Mapping[int, Wait] | None = None) -> Waits:

@@ -140,6 +140,7 @@ class Governor:
             costly=self._costly,
             remote_slots=slots,
             remote_jobs=self.deck.remote_jobs() if slots else 0,
+            cores_taken=level.core_watch.taken,
         )
 
     def step(self) -> list[ev.Event]:

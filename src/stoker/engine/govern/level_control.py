@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from stoker.decide.policy.decide import spare_places
 from stoker.decide.policy.thresholds import Thresholds
+from stoker.engine.govern.core_watch import CoreWatch
 from stoker.model import events as ev
 from stoker.model.state import BuildState
 
@@ -42,6 +43,7 @@ class LevelControl:
         self.orders = Orders(ordered if adopted else jobs, known.paused, known.guarded)
         self.limits = StepLimits()
         self.cores = 1.0
+        self.core_watch = CoreWatch()
         self.one_by_one = False
         self._announced: ev.LevelSet | None = None
 

@@ -377,6 +377,7 @@ class BuildLoop:
         measured = parts.sampler.sample(scan.processes, now, jobs=held, busy=busy)
         parts.expected.set_cores(measured.machine.cpu_available)
         parts.level.set_cores(measured.machine.cpu_available)
+        parts.level.core_watch.see(measured.machine, measured.cpu)
         memory.see(measured.machine)
         promise, growth = memory.promise(self._governor.snapshot), memory.ramdisk.growth
         return ev.Sampled(
@@ -393,6 +394,7 @@ class BuildLoop:
             parts.output.settled,
             measured.ungoverned,
             promise.outlook,
+            measured.cpu,
         )
 
     def _job_samples(self, report: JobReport) -> tuple[JobSample, ...]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from stoker.model.samples import MachineSample
 from stoker.sense.commands.classify import describe
 from stoker.sense.machine.machine import MachineReader
+from stoker.sense.proc.build_cpu import BuildCpu
 from stoker.sense.proc.bytes_written import WrittenReader
 from stoker.sense.proc.phase import innermost
 from stoker.sense.proc.processes import Process, held_by, read_cmdline
@@ -19,7 +20,7 @@ WRITTEN_EVERY = 5.0
 
 class Measured(NamedTuple):
     """The machine, the bytes that the build holds, its number of processes, the bytes that it wrote, its activity while
-    no scheduler runs, and how many ungoverned compilers run then, by program."""
+    no scheduler runs, how many ungoverned compilers run then, by program, and its CPU use in percent of one core."""
 
     machine: MachineSample
     build_holds: int
@@ -27,6 +28,7 @@ class Measured(NamedTuple):
     written: int
     activity: str
     ungoverned: Mapping[str, int]
+    cpu: float | None = None
 
 
 class Sampler:
@@ -42,6 +44,7 @@ class Sampler:
         self._written = written
         self._written_at = 0.0
         self._pids: tuple[int, ...] = ()
+        self._cpu = BuildCpu()
 
     def sample(self, processes: Mapping[int, Process], now: float, *, jobs: int, busy: bool) -> Measured:
         """What is measured at Unix time `now`. Jobs hold `jobs` bytes; `busy`: a scheduler runs."""
@@ -54,7 +57,8 @@ class Sampler:
         alone = {} if busy else compilers(processes.values(), now)
         machine = self._machine.read(now, held, jobs)
         build = self._machine.build_holds
-        return Measured(machine, build, len(processes), self._written, activity, alone)
+        cpu = self._cpu.measure(processes.values(), now)
+        return Measured(machine, build, len(processes), self._written, activity, alone, cpu)
 
     def count_written(self) -> int:
         """Count again what the build wrote to disks: also at its very end, after the last link has been waited for."""

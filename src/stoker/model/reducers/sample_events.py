@@ -34,6 +34,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         level=evolve(state.level, ungoverned=e.ungoverned),
         activity=e.activity,
         machine=_with_ramdisk(e.machine, state.machine),
+        cpu=e.build_cpu,
         memory=MemoryUse(
             e.build_rss,
             max(memory.build_peak, e.build_rss),

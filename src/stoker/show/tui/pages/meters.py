@@ -266,8 +266,9 @@ def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Gly
 
 
 def own_cpu(state: BuildState, machine: MachineSample) -> float:
-    """Return the percentage of the whole machine that the build's jobs take."""
-    return sum(job.cpu for job in state.jobs.values()) / max(1, len(machine.cpu_cores))
+    """Return the percentage of the whole machine that the build takes (in an older journal: its running jobs)."""
+    used = state.cpu if state.cpu is not None else sum(job.cpu for job in state.jobs.values())
+    return used / max(1, len(machine.cpu_cores))
 
 
 def column(share: float, g: Glyphs) -> str:

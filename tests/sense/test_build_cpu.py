@@ -1,0 +1,31 @@
+"""The build's CPU, with compilers that are too short to be seen at work."""
+
+from __future__ import annotations
+
+from stoker.sense.proc.build_cpu import BuildCpu
+from stoker.sense.proc.processes import CLK_TCK, Process
+
+
+def process(pid: int, own: float, of_children: float = 0.0) -> Process:
+    return Process(pid, 1, pid, pid, "R", "cc1plus", 5, round(own * CLK_TCK), round(of_children * CLK_TCK), 0, 1)
+
+
+def test_the_first_look_says_nothing_and_then_jobs_that_have_ended_count_too() -> None:
+    cpu = BuildCpu()
+    assert cpu.measure([process(2, 0.1), process(3, 5.0)], 10.0) is None
+    # The compiler worked for another half second, ended, and three that nobody saw took 0.3 s each.
+    assert cpu.measure([process(2, 0.1, of_children=5.5 + 0.9)], 12.0) == 70.0
+
+
+def test_processes_whose_parent_did_not_wait_for_them_make_nothing_negative() -> None:
+    cpu = BuildCpu()
+    cpu.measure([process(2, 0.1), process(3, 5.0)], 10.0)
+    assert cpu.measure([process(2, 0.2)], 11.0) == 0.0
+    assert cpu.measure([process(2, 0.7)], 12.0) == 50.0
+
+
+def test_a_clock_that_was_set_back_gives_no_figure() -> None:
+    cpu = BuildCpu()
+    cpu.measure([process(2, 1.0)], 10.0)
+    assert cpu.measure([process(2, 2.0)], 9.0) is None
+    assert cpu.measure([process(2, 2.5)], 10.0) == 50.0
