@@ -161,8 +161,11 @@ class Job:
         """Return the seconds for which it has run at Unix time `now`, without time on deck and frozen."""
         if self.running_since is None:
             return 0.0
-        until = now if self.frozen_at is None else self.frozen_at
-        return max(0.0, until - self.running_since - self.stood)
+        return max(0.0, now - self.running_since - self.frozen_for(now))
+
+    def frozen_for(self, now: float) -> float:
+        """Return the seconds for which it was frozen up to Unix time `now`."""
+        return self.stood + (max(0.0, now - self.frozen_at) if self.frozen_at is not None else 0.0)
 
     def age_here(self, now: float) -> float:
         """Return the same since another machine gave it back, if one did."""
@@ -178,7 +181,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class FinishedJob:
-    """One of the jobs that ended last. `killed_by` is set if its outcome is "killed", and only then."""
+    """One of the jobs that ended last. `killed_by` is set if its outcome is "killed", and only then. `seconds` are
+    those for which it ran; before its end it was frozen for `stood` seconds more."""
 
     output: str
     tool: Tool
@@ -189,6 +193,7 @@ class FinishedJob:
     jid: int | None = None
     sid: int = 0
     killed_by: KilledBy | None = None
+    stood: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ class TimelinePoint:
     running: int
     cpu_percent: float
     on_deck: int = 0
+    frozen: int = 0
 
     def merged(self, other: TimelinePoint) -> TimelinePoint:
         """The larger value of each series, at this point's time."""
@@ -31,6 +32,7 @@ class TimelinePoint:
             max(self.running, other.running),
             max(self.cpu_percent, other.cpu_percent),
             max(self.on_deck, other.on_deck),
+            max(self.frozen, other.frozen),
         )
 
 

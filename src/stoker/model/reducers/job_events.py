@@ -73,9 +73,8 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
             moved = evolve(moved, short=True)
         if job.state == "on_deck" and job.held:
             restraint = evolve(restraint, held=restraint.held + 1)
-        stood = job.stood + (max(0.0, time - job.frozen_at) if job.frozen_at is not None else 0.0)
         frozen_at = time if e.state == "frozen" else None
-        moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=stood)
+        moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=job.frozen_for(time))
     return evolve(state, jobs={**state.jobs, e.jid: moved}, restraint=restraint)
 
 
@@ -109,6 +108,8 @@ def _without_job(state: BuildState, jid: int | None) -> BuildState:
 
 
 def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildState:
+    seen = state.leaving.get(e.jid or 0) or state.jobs.get(e.jid or 0)
+    stood = seen.frozen_for(time) if seen is not None else 0.0
     state = _without_job(state, e.jid)
     scheduler = state.schedulers.get(e.sid)
     if e.outcome == "dropped":
@@ -120,7 +121,7 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         state = evolve(state, lost=with_lost(state.lost, death, e.seconds))
         state = with_identity(state, death, e.output, e.jid)
     by = None if death is None else death.by
-    job = FinishedJob(e.output, e.tool, e.seconds, time, fate, e.peak_rss, e.jid, e.sid, by)
+    job = FinishedJob(e.output, e.tool, e.seconds, time, fate, e.peak_rss, e.jid, e.sid, by, stood)
     state = evolve(state, history=_with_finished(state.history, job))
     if e.host and fate == "ok":
         state = _with_host(state, e.host)

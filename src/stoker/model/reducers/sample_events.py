@@ -22,7 +22,8 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     jobs = _with_samples(state.jobs, e.jobs, time)
     states = Counter(job.state for job in jobs.values())
     used = e.machine.memory_used
-    point = TimelinePoint(time, used, e.build_rss, states["running"], e.machine.cpu_percent, states["on_deck"])
+    running, on_deck, frozen = states["running"], states["on_deck"], states["frozen"]
+    point = TimelinePoint(time, used, e.build_rss, running, e.machine.cpu_percent, on_deck, frozen)
     step, memory = state.step, state.memory
     if step is not None and e.ungoverned and not step.ungoverned:
         step = evolve(step, ungoverned=True)

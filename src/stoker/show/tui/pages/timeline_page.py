@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, DecisionEntry, Notice
@@ -31,6 +32,12 @@ LEAST_POINTS = 2
 
 LEGEND_FROM = 20
 """Lines of the page from which the decisions' marks have a legend."""
+
+LEAST_ROWS = 7
+"""Minimum lines of the three charts together."""
+
+ENDS_FREEZE = ("thaw", "shed", "kill")
+"""First words of decisions after which a job is no longer frozen."""
 
 DETAIL_ROWS, DECISION_ROWS = 5, 2
 """Lines about the moment at the cursor: its figures, two for jobs and two for a decision."""
@@ -183,21 +190,31 @@ def _charts(m: Moment, columns: int, height: int, g: Glyphs, span: tuple[float, 
         return sample(times, values, columns, *span)
 
     jobs, cpu = series([p.running for p in shown]), series([p.cpu_percent for p in shown])
-    deck = series([p.on_deck for p in shown])
+    deck, frozen = series([p.on_deck for p in shown]), series([p.frozen for p in shown])
     rows = height - 6 - any(deck)
+    marks_frozen = any(frozen) and rows > LEAST_ROWS
+    rows -= marks_frozen
     memory_rows = max(3, rows // 2)
     small = max(2, (rows - memory_rows) // 2)
     lines = _memory(state, columns, memory_rows, g, shown, span)
     most, p = max(1.0, max(jobs)), progress_of(state)
+    stopped = f", {p.frozen} frozen" if any(frozen) else ""
     waiting = f", {p.on_deck} on deck" if any(deck) else ""
-    now = "" if state.over else f"  now {p.running}{waiting}"
+    now = "" if state.over else f"  now {p.running}{stopped}{waiting}"
     lines.append((Part(" " * AXIS_WIDTH), Part("running jobs", "running"), Part(now, "text_dim")))
     lines += chart([Area(jobs, "running")], most, small, g, f"{most:.0f}")
+    if marks_frozen:
+        lines += chart([Area(frozen, "frozen")], max(frozen), 1, g, _frozen_label(max(frozen)))
     if any(deck):
         lines += chart([Area(deck, "on_deck")], max(deck), 1, g, f"deck {max(deck):.0f}")
     now = "" if state.over else f"  now {state.timeline.points[-1].cpu_percent:.0f} %"
     lines.append((Part(" " * AXIS_WIDTH), Part("cpu", "cpu"), Part(now, "text_dim")))
     return [*lines, *chart([Area(cpu, "cpu")], 100, small, g, "100 %")]
+
+
+def _frozen_label(most: float) -> str:
+    """Return the axis label of the frozen jobs, in at most eight cells."""
+    return next(label for label in (f"frozen {most:.0f}", f"frz {most:.0f}", f"{most:.0f}") if len(label) <= 8)
 
 
 def _struck(line: Line, cell: int, g: Glyphs) -> Line:
@@ -224,13 +241,14 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
         return []
     when = Part(f"{format_duration(at - state.started)}  {time_of_day(at)}  ", "accent bold")
     figures = f"build {format_bytes(point.build_rss)}, all {format_bytes(point.memory_used)}, {point.running} running"
+    figures += f", {point.frozen} frozen" if point.frozen else ""
     figures += f", {point.on_deck} on deck" if point.on_deck else ""
     lines = [fit((when, Part(f"{figures}, cpu {point.cpu_percent:.0f} %")), width)]
     every = sorted(_jobs_at(state, at), reverse=True)
-    known = [job for job in every if matches(view.words, job[1])] or every  # the words may be those of a decision
-    named = [(Part(f"{format_bytes(size):>8}  " if size else " " * 10, "text_dim"), name) for size, name in known[:2]]
-    lines += [(size, Part(elide_path(name, width - 12, g.ellipsis))) for size, name in named]
-    more = (len(known) if known is not every else max(point.running, len(known))) - len(named)
+    known = [job for job in every if matches(view.words, job.name)] or every  # the words may be those of a decision
+    named = known[:2]
+    lines += [_known_line(job, width, g) for job in named]
+    more = (len(known) if known is not every else max(point.running + point.frozen, len(known))) - len(named)
     if named and more:
         lines[-1] = (*lines[-1], Part(f"  +{more} more", "text_dim"))
     if not named:
@@ -241,16 +259,45 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
     return [*lines, *decision_lines.one_entry(nearest, width, DECISION_ROWS, g)] if nearest is not None else lines
 
 
-def _jobs_at(state: BuildState, at: float) -> Iterator[tuple[int, str]]:
-    """Yield the peak memory and the name of each job that is known to have run then."""
-    history = state.history
+class _Known(NamedTuple):
+    """A job at one moment: its peak memory, its name, and whether it was frozen."""
+
+    peak: int
+    name: str
+    frozen: bool
+
+
+def _known_line(job: _Known, width: int, g: Glyphs) -> Line:
+    size = Part(f"{format_bytes(job.peak):>8}  " if job.peak else " " * 10, "text_dim")
+    mark = (Part(f"{g.frozen} ", "frozen"),) if job.frozen else ()
+    return (size, *mark, Part(elide_path(job.name, width - 12 - width_of(mark), g.ellipsis)))
+
+
+def _jobs_at(state: BuildState, at: float) -> Iterator[_Known]:
+    """Yield the jobs that are known to have been running or frozen then."""
+    history, frozen = state.history, _frozen_at(state, at)
     ended = {(job.output, job.ended): job for job in (*history.recent, *history.heaviest, *history.slowest)}
     for past in ended.values():
-        if past.ended - past.seconds <= at <= past.ended:
-            yield past.peak_rss or 0, plain_name(past.output)
-    for job in state.jobs.values():
+        if past.ended - past.stood - past.seconds <= at <= past.ended:
+            yield _Known(past.peak_rss or 0, plain_name(past.output), past.output in frozen)
+    for job in (*state.jobs.values(), *state.leaving.values()):
         if job.running_since is not None and job.running_since <= at:
-            yield job.peak_rss, plain_name(job.output)
+            now_frozen = job.frozen_at is not None and job.frozen_at <= at
+            yield _Known(job.peak_rss, plain_name(job.output), now_frozen or job.output in frozen)
+
+
+def _frozen_at(state: BuildState, at: float) -> set[str]:
+    """Return the outputs of the jobs that single decisions had frozen by then."""
+    frozen: set[str] = set()
+    for decision in state.decisions:
+        verb, _, name = decision.what.partition(" ")
+        if decision.time > at:
+            break
+        if verb == "freeze":
+            frozen.add(name)
+        elif verb in ENDS_FREEZE:
+            frozen.discard(name)
+    return frozen
 
 
 def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
