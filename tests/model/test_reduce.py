@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from stoker.model import events as ev
 from stoker.model.attempts import is_made_anew
 from stoker.model.codec import CodecError, UnknownKindError, decode, decode_record, encode, encode_record
-from stoker.model.progress import progress_of
+from stoker.model.progress import not_run, progress_of, will_not_run
 from stoker.model.reduce import reduce, reduce_all
 from stoker.model.report import (
     MAX_FILES,
@@ -51,6 +51,30 @@ def test_no_time_left_is_told_once_what_waited_was_dropped_for_an_error() -> Non
     assert status_of(reduce_all(records(told)), 1001.0)["eta"]["seconds"] is not None
     dropped = ev.JobFinished(None, 1, "b.o", "cxx", 1.0, "dropped")
     assert status_of(reduce_all(records([*told, dropped])), 1001.0)["eta"]["seconds"] is None
+
+
+@pytest.mark.parametrize(("allowed", "stops"), [(1, True), (2, False), (None, False)])
+def test_a_scheduler_that_stops_after_a_failure_says_what_it_will_not_run(allowed: int | None, stops: bool) -> None:
+    start = ev.SchedulerStarted(1, "ninja", 101, "/src/build", "1.13.2", 4, failures=allowed)
+    told: list[ev.Event] = [
+        *BEGIN[:2],
+        start,
+        ev.SchedulerPlanned(1, 10, "dry-run"),
+        ev.Estimated(60.0, 30.0, 90.0),
+        *(ev.JobStarted(n, 1, 200 + n, f"{n}.o", "cxx", 1004.0) for n in (1, 2, 3)),
+        ev.JobStarted(4, 1, 204, "4.o", "cxx", 1004.0, "on_deck"),
+        ev.JobFinished(1, 1, "1.o", "cxx", 2.0, "ok"),
+        ev.JobFinished(2, 1, "2.o", "cxx", 2.0, "failed"),
+    ]
+    state = reduce_all(records(told))
+    assert will_not_run(state) == 7 * stops, "the one on deck is among them, the one that runs is not"
+    assert (status_of(state, 1001.0)["eta"]["seconds"] is None) == stops
+    fate: ev.JobOutcome = "dropped" if stops else "ok"
+    told += [ev.JobFinished(3, 1, "3.o", "cxx", 3.0, "ok"), ev.JobFinished(4, 1, "4.o", "cxx", 0.0, fate)]
+    assert will_not_run(reduce_all(records(told))) == 7 * stops
+    told += [ev.SchedulerEnded(1), ev.BuildEnded("failed", 1, "")]
+    state = reduce_all(records(told))
+    assert (will_not_run(state), not_run(state)) == (0, 7 if stops else 6)
 
 
 def test_no_job_is_expected_to_need_less_than_it_has_held() -> None:
@@ -497,7 +521,16 @@ sids = st.integers(1, 3)
 jids = st.integers(1, 5)
 tools = st.sampled_from(["cxx", "nvcc", "link", "archive", "other"])
 any_event: st.SearchStrategy[ev.Event] = st.one_of(
-    st.builds(ev.SchedulerStarted, sids, st.sampled_from(["ninja", "make"]), sids, names, names, st.none() | sids),
+    st.builds(
+        ev.SchedulerStarted,
+        sids,
+        st.sampled_from(["ninja", "make"]),
+        sids,
+        names,
+        names,
+        st.none() | sids,
+        failures=st.none() | sids,
+    ),
     st.builds(ev.SchedulerPlanned, sids, st.none() | st.integers(0, 9), st.just("dry-run")),
     st.builds(ev.SchedulerEnded, sids),
     st.builds(ev.JobStarted, jids, sids, sids, names, tools, st.floats(0, 9)),

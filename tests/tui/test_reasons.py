@@ -13,7 +13,7 @@ from stoker.model.update import Update
 from stoker.show.governing_text import GoverningReporter
 from stoker.show.killed_text import mark_text
 from stoker.show.left_text import LEARNING, left_text
-from stoker.show.tui.pages import dashboard_page, meters, timeline_page
+from stoker.show.tui.pages import dashboard_page, header, meters, timeline_page
 from stoker.show.tui.pages.job_details import details
 from stoker.show.tui.pages.job_list import JobView
 from stoker.show.tui.pages.job_table import table
@@ -87,6 +87,27 @@ def test_a_failure_is_named_while_the_build_goes_on() -> None:
     assert "obj/linkValidate.cpp.o and 1 more failed; f shows why" in shown(story.state)
     over = story.add(builds.NOW + 1, ev.BuildEnded("failed", 1, "")).state
     assert "linkValidate" not in shown(over)
+
+
+def test_after_a_failure_with_which_ninja_stops_the_page_says_what_will_not_run() -> None:
+    story = builds.governed(3, 8)
+    started = next(r for r in story.records if isinstance(r.event, ev.SchedulerStarted))
+    index = story.records.index(started)
+    assert isinstance(started.event, ev.SchedulerStarted)
+    story.records[index] = replace(started, event=replace(started.event, failures=1))
+    story.add(builds.NOW, ev.FailureFound("obj/linkValidate.cpp.o", "c++ -c", 1, ("error",), 0, 10))
+    story.add(builds.NOW, ev.JobFinished(1, 1, "obj/linkValidate.cpp.o", "cxx", 4.0, "failed"))
+    state = replace(story.state, estimate=None)
+
+    def shown(width: int) -> str:
+        return "\n".join(map(text_of, dashboard_page.banner(at(state), width, 24, UNICODE)))
+
+    assert "✗ obj/linkValidate.cpp.o failed; ninja finishes what runs and stops; f shows why" in shown(100)
+    assert "failed; ninja stops; f shows why" in shown(60)
+    assert "link…p.o failed; ninja stops" in shown(40)
+    line = text_of(header.progress(at(state), 100, UNICODE))
+    assert "1 failed  5372 will not run" in line
+    assert "ETA" not in line
 
 
 def test_nothing_that_runs_cannot_be_frozen() -> None:

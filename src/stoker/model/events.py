@@ -117,7 +117,8 @@ class SchedulerStarted:
     `width` is its -j as far as its command line or its default says. `parent` is the scheduler (sid) below which
     it runs, for an ExternalProject or a sub-make. `start_ticks` is when its process started, in clock ticks since
     boot: that and its pid identify it, however clocks are set; None in older journals. `container` is the ID of the
-    one that it runs in, beside the engine; its directory is one of that container's.
+    one that it runs in, beside the engine; its directory is one of that container's. `failures` is how many jobs may
+    fail until it starts nothing more, None where it goes on however many do, or in an older journal.
     """
 
     kind: ClassVar[str] = "scheduler_started"
@@ -130,6 +131,7 @@ class SchedulerStarted:
     parent: int | None = None
     start_ticks: int | None = None
     container: str = ""
+    failures: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ finished == total once a build has succeeded.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -77,6 +78,23 @@ def progress_of(state: BuildState) -> Progress:
     percent = None if known else _percent(state)
     known = known or state.outcome == "done"
     return Progress(finished, total, running, on_deck, frozen, failed, known, percent, remote, _killed(state), hostless)
+
+
+def will_not_run(state: BuildState) -> int:
+    """Return how many jobs the schedulers that stop after a failure will not start, as far as their plans say."""
+    stopping = {s.sid: s for s in state.schedulers.values() if s.stops}
+    begun = Counter(job.sid for job in (*state.jobs.values(), *state.leaving.values()) if job.state != "on_deck")
+    return sum(max(0, _planned(s) - s.finished - s.failed - s.killed - begun[s.sid]) for s in stopping.values())
+
+
+def not_run(state: BuildState) -> int:
+    """Return how many jobs of an ended build were never started; 0 if that is not known."""
+    p = progress_of(state)
+    return max(0, p.total - p.finished - p.failed - p.killed) if p.total_known and state.over else 0
+
+
+def _planned(scheduler: Scheduler) -> int:
+    return (scheduler.plan.total or 0) if scheduler.plan is not None else 0
 
 
 def _killed(state: BuildState) -> int:

@@ -102,6 +102,14 @@ class Scheduler:
     goes_on_with: int | None = None
     broken_off: bool = False
     container: str = ""
+    failures: int | None = None
+    """How many jobs may fail until it starts nothing more, as in events.SchedulerStarted."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether it starts nothing more, since jobs have failed, and waits only for those that run."""
+        enough = self.failures is not None and self.failed >= self.failures
+        return self.ended is None and (enough or self.dropped > 0)
 
 
 @dataclass(frozen=True, slots=True)

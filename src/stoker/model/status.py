@@ -112,10 +112,10 @@ def _ramdisk(state: BuildState) -> dict[str, Any] | None:
 def time_left(state: BuildState, now: float) -> tuple[float, float, float] | None:
     """Return the seconds that are left at Unix time `now`, and their band. They do not decrease while nothing runs.
 
-    None if unknown, and after an error for which waiting jobs were dropped: running jobs only finish.
+    None if unknown, and after an error after which a scheduler starts nothing more: running jobs only finish.
     """
     e = state.estimate
-    if e is None or any(s.dropped and s.ended is None for s in state.schedulers.values()):
+    if e is None or any(s.stops for s in state.schedulers.values()):
         return None
     gone = 0.0 if state.phase in ("paused", "frozen") else max(0.0, now - e.time)
     return max(0.0, e.seconds - gone), max(0.0, e.low - gone), max(0.0, e.high - gone)

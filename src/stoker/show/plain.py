@@ -15,7 +15,7 @@ from collections import deque
 from typing import NamedTuple, TextIO
 
 from stoker.diagnose.dropped_blocks import BlockFilter, find_failed, has_dropped, names_dropped
-from stoker.model.progress import progress_of
+from stoker.model.progress import not_run, progress_of, will_not_run
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_bytes, format_duration, format_share
@@ -390,6 +390,8 @@ def _progress_text(state: BuildState, now: float) -> str:
         parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
         if p.failed:
             parts.append(f"{p.failed} failed")
+        if left_out := will_not_run(state):
+            parts.append(f"{left_out} will not run")
         if killed := killed_text.outlook_text(state):
             parts.append(killed)
     else:
@@ -427,7 +429,8 @@ def _ending(state: BuildState) -> list[Span]:
         return [Span("stoker: "), Span("the build was lost", _BAD), Span(f" after {took}{reason}")]
     status = "" if state.exit_code is None else f" with exit status {state.exit_code}"
     where = f"; output: {clean(state.log_path)}"
-    return [Span("stoker: "), Span("failed", _BAD), Span(f"{status} after {took}{peak}{reason}{where}")]
+    left_out = f", {_jobs(not_run(state))} not run" if not_run(state) else ""
+    return [Span("stoker: "), Span("failed", _BAD), Span(f"{status} after {took}{left_out}{peak}{reason}{where}")]
 
 
 def _used(state: BuildState) -> str:

@@ -14,7 +14,7 @@ from stoker.cli.recorded_build import write_out
 from stoker.cli.which_build import find
 from stoker.config.paths import BuildPaths
 from stoker.model.killed import failed_steps
-from stoker.model.progress import progress_of
+from stoker.model.progress import progress_of, will_not_run
 from stoker.model.state import BuildState
 from stoker.model.status import status_of
 from stoker.model.text import clean
@@ -102,9 +102,9 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     if state.level.ungoverned:
         lines.append(f"  jobs      {compilers(state)}, which cannot be held or counted")
     else:
-        lines.append(
-            f"  jobs      {p.finished}/{total}{share}  {remote_text.counts(p)}{waiting}{frozen}  {p.failed} failed"
-        )
+        counts = f"{remote_text.counts(p)}{waiting}{frozen}  {p.failed} failed"
+        counts += f"  {left_out} will not run" if (left_out := will_not_run(state)) else ""
+        lines.append(f"  jobs      {p.finished}/{total}{share}  {counts}")
     lines += [] if state.over else [*_running_lines(state, now), *_waiting_lines(state)]
     if state.remote.engines:
         trouble = remote_text.trouble_text(state)

@@ -423,5 +423,5 @@ def _other_text(pid: int, folder: str) -> str:
 def _scheduler_started(book: SchedulerBook, version: str, parent: int | None) -> ev.SchedulerStarted:
     s = book.scheduler
     return ev.SchedulerStarted(
-        book.sid, s.tool, s.pid, s.directory, version, s.width, parent, s.start_ticks, s.container
+        book.sid, s.tool, s.pid, s.directory, version, s.width, parent, s.start_ticks, s.container, s.failures
     )

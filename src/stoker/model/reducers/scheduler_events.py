@@ -31,6 +31,7 @@ def _scheduler_started(state: BuildState, e: ev.SchedulerStarted, time: float) -
         time,
         start_ticks=e.start_ticks,
         container=e.container,
+        failures=e.failures,
     )
     level, step = evolve(state.level, ungoverned={}), state.step
     if e.width is not None and e.parent is None:

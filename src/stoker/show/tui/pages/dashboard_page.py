@@ -41,7 +41,7 @@ MAX_BANNERS = 2
 LEAST_ALONE_NAME, ALONE_NAME = 12, 28
 """Maximum banner lines, and cells of a job's name in a banner."""
 
-LEAST_FAILED_NAME = 8
+LEAST_FAILED_NAME, ROOMY_FAILED_NAME = 8, 24
 """Minimum cells of a failed step's name in a banner."""
 
 LEAST_FINISHED = 3
@@ -157,12 +157,17 @@ def _absence(m: Moment, width: int, g: Glyphs) -> list[Line]:
 
 def _failed_text(m: Moment, width: int, g: Glyphs) -> str:
     """Return which step has failed in a running build, how many others have, and the key that shows why."""
-    failed = () if m.state.over else failed_steps(m.state)
-    if not failed:
+    found = () if m.state.over else failed_steps(m.state)
+    if not found:
         return ""
-    more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-    rest = f"{more} failed; {m.key('failures')} shows why"
-    name = plain_name(failed[0].output) or "a step"
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    name = plain_name(found[0].output) or "a step"
+    rest = f"; {m.key('failures')} shows why"
+    stopping = next((s.tool for s in m.state.schedulers.values() if s.stops), "")
+    stops = f"; {stopping} finishes what runs and stops" if stopping else ""
+    if width - cell_len(f"{more} failed{stops}{rest}") < min(cell_len(name), ROOMY_FAILED_NAME):
+        stops = f"; {stopping} stops" if stopping else ""
+    rest = f"{more} failed{stops}{rest}"
     return elide_path(name, max(LEAST_FAILED_NAME, width - cell_len(rest)), g.ellipsis) + rest
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
-from stoker.model.progress import Progress, progress_of
+from stoker.model.progress import Progress, progress_of, will_not_run
 from stoker.model.state import BuildState
 from stoker.model.status import time_left
 from stoker.model.text import clean
@@ -111,6 +111,8 @@ def progress(m: Moment, width: int, g: Glyphs) -> Line:
     if p.killed:
         words = "to run again" if not state.over else "not built"
         tail += [GAP, Part(f"{g.killed} {p.killed} {words}", "killed bold")]
+    if left_out := will_not_run(state):
+        tail += [GAP, Part(f"{left_out} will not run", "warn bold")]
     eta = eta_text(m, p)
     if eta and width_of(tail) + cell_len(eta) + LEAST_BAR > width:
         eta = eta_text(m, p, band=False)
@@ -138,7 +140,7 @@ def eta_text(m: Moment, p: Progress, *, band: bool = True) -> str:
         return NO_ETA_PAUSED
     left = time_left(state, m.now)
     if left is None:
-        live = any(s.ended is None for s in state.schedulers.values())
+        live = any(s.ended is None and not s.stops for s in state.schedulers.values())
         return "ETA after the first jobs" if live and p.total_known else ""
     if left[2] < 1:
         return "ETA any moment"
