@@ -24,6 +24,9 @@ from stoker.model.tool import Tool
 STATE_VERSION = 2
 """Version of the state as JSON, in checkpoints; increased when a reader of another version would misread it."""
 
+LEAST_MEASURED = 2.0
+"""Seconds that a job must run for its peak to be known: its memory is read once a second."""
+
 MAX_DECISIONS = 500
 MAX_FAILURES = 100
 MAX_KILLED = 200
@@ -202,6 +205,11 @@ class FinishedJob:
     sid: int = 0
     killed_by: KilledBy | None = None
     stood: float = 0.0
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its peak is about what it needed, and not just what it held at the only look or two at it."""
+        return self.seconds >= LEAST_MEASURED
 
 
 @dataclass(frozen=True, slots=True)

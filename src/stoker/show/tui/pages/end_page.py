@@ -15,7 +15,7 @@ from stoker.show.cache_text import closing_lines
 from stoker.show.remote_text import outcome_text
 from stoker.show.tui.pages import decision_lines, header, meters
 from stoker.show.tui.pages.job_list import TOOL_NAMES
-from stoker.show.tui.pages.job_table import TOOL_INKS
+from stoker.show.tui.pages.job_table import TOOL_INKS, peak_text
 from stoker.show.tui.pages.lines import (
     BLANK,
     GAP,
@@ -37,6 +37,9 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 MOST_RANKED = 10
 """Maximum jobs in each list: the heaviest and the slowest."""
+
+PEAK_CELLS = 10
+"""Cells of a job's peak in those lists."""
 
 MOST_LINES, ROOMY = 2, 20
 """Maximum lines of a sentence, and the page height from which it may have more than one."""
@@ -150,7 +153,7 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
     if width >= 110 and heaviest:
         half = (width - 3) // 2
         left = _ranking("heaviest jobs", heaviest, bad, half, room - 1, g)
-        right = _ranking("slowest jobs", slowest, bad, width - half - 3, room - 1, g)
+        right = _ranking(_slowest_title(slowest), slowest, bad, width - half - 3, room - 1, g)
         return [BLANK, *beside(left, right, half)]
     both = bool(heaviest) and room >= 9
     lines = (
@@ -159,19 +162,24 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
         else []
     )
     if both or not heaviest:
-        lines += [BLANK, *_ranking("slowest jobs", slowest, bad, width, room - len(lines) - 1, g)]
+        lines += [BLANK, *_ranking(_slowest_title(slowest), slowest, bad, width, room - len(lines) - 1, g)]
     return lines
 
 
+def _slowest_title(jobs: list[FinishedJob]) -> str:
+    """Return the title of the list; if a job was frozen, it says that times exclude that."""
+    return "slowest jobs, without time frozen" if any(job.stood for job in jobs) else "slowest jobs"
+
+
 def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: int, g: Glyphs) -> list[Line]:
-    tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", 10, right=True), "text_dim")]
+    tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", PEAK_CELLS, right=True), "text_dim")]
     lines = [section(title, width, g, tail)]
     for job in jobs[: max(0, rows - 1)]:
-        peak = format_bytes(job.peak_rss) if job.peak_rss else g.dash
+        peak = peak_text(job, PEAK_CELLS) or g.dash
         cells = [
             Part(" " + pad(TOOL_NAMES[job.tool], 5), TOOL_INKS[job.tool]),
             Part(pad(format_duration(job.seconds), 8, right=True)),
-            Part(pad(peak, 10, right=True)),
+            Part(pad(peak, PEAK_CELLS, right=True)),
         ]
         room = width - width_of(cells) - 2
         mark = {"failed": bad, "killed": Part(f"{g.killed} ", "killed")}.get(job.outcome, Part("  "))

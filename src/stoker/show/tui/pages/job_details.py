@@ -48,15 +48,23 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
         words = {"ok": "has ended well", "failed": "has failed", "unknown": "has ended", "killed": "was killed"}
         if ended.killed_by is not None:
             words["killed"] = f"was {how_text(ended.killed_by, death.who if death is not None else '')}"
-        rows = [("state", words[ended.outcome]), ("took", format_duration(ended.seconds))]
+        rows = [("state", words[ended.outcome]), ("took", _took(ended.seconds, ended.stood))]
         if ended.outcome == "killed":
             rows += [("why", clean(death.why))] if death is not None and death.why else []
             rows.append(("then", fate_text(state)))
         rows.append(("ended", time_of_day(ended.ended)))
     peak = max(job.peak_rss, ended.peak_rss or 0 if ended is not None else 0)
     rows = [("tool", TOOL_NAMES[job.tool]), *rows, ("pid", f"{job.pid}, the job's first process")]
-    rows += [("memory", f"at most {format_bytes(peak)}")] if peak else []
+    short = ended is not None and not ended.is_measured
+    most = f"{format_bytes(peak)} or more: too short to be measured" if short else f"at most {format_bytes(peak)}"
+    rows += [("memory", most)] if peak else []
     return _box(ended.output if ended is not None else job.output, [*rows, *_whose(job, state)], width)
+
+
+def _took(seconds: float, frozen: float) -> str:
+    """Return for how long a job ran, and for how long it was frozen in addition."""
+    apart = f", and {format_duration(frozen)} frozen" if frozen >= 1 else ""
+    return format_duration(seconds) + apart
 
 
 def _pid_text(job: Job, tree: ProcessTree | None) -> str:
@@ -78,15 +86,28 @@ def _present(job: Job, state: BuildState, now: float, g: Glyphs, pid: str) -> li
         ("state", _state_text(job)),
         *([("because", reason)] if (reason := reason_text(job)) else []),
         *([("host", f"{host} compiles it; here only its launcher waits")] if (host := job_host(job)) else []),
-        ("waiting for" if waits else "running for", format_duration(now - since(job))),
+        ("waiting for", format_duration(now - since(job)))
+        if waits
+        else ("running for", _took(job.age(now), job.frozen_for(now))),
         *([] if waits else _used(job, g)),
     ]
-    if job.expected is not None:
-        lasts = "" if job.lasts is None else f", for about {format_rough(job.lasts)} on a core of its own"
-        rows.append(("expected", f"{format_bytes(job.expected)} at its peak{lasts}"))
+    if (expected := _expected(job, now)) is not None:
+        rows.append(("expected", expected))
     if state.estimate is not None and state.estimate.critical == job.jid:
         rows.append(("critical", "the longest chain of jobs to the end begins here"))
     return [*rows, *_whose(job, state)]
+
+
+def _expected(job: Job, now: float) -> str | None:
+    """Return what a job is expected to need, and for how long; unknown once it has exceeded that."""
+    if job.expected is None:
+        return None
+    beyond = job.expected <= job.peak_rss
+    peak = "unknown: it holds more than was expected" if beyond else f"{format_bytes(job.expected)} at its peak"
+    if beyond and job.rss < job.peak_rss:
+        peak = "unknown: it held more than was expected"
+    lasts = job.lasts is not None and job.lasts > job.age(now)
+    return f"{peak}, for about {format_rough(job.lasts)} on a core of its own" if job.lasts and lasts else peak
 
 
 def _used(job: Job, g: Glyphs) -> list[tuple[str, str]]:

@@ -49,6 +49,9 @@ LEARNS = "waits to learn from "
 BRIEFLY = {LEARNS: "learns from ", "memory kept for ": "kept for "}
 """Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
 
+UNMEASURED = "not measured"
+"""What stands for the peak of a job that was too short."""
+
 LEAST_WITH_WHY, MOST_WHY, LEAST_REASON = 6, 3, 32
 """Lines of the table from which the picked job's reason is shown below it, its maximum lines, and the cells that the
 next job's reason needs after the counts."""
@@ -169,12 +172,22 @@ def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyph
         "tool": TOOL_NAMES[job.tool],
         "phase": word,
         "time": format_duration(job.seconds),
-        peak: format_bytes(job.peak_rss) if job.peak_rss else "",
+        peak: peak_text(job, next((c.width for c in columns if c.title == peak), 0)),
     }
     tail = [Part(" " + pad(texts.get(c.title, ""), c.width, right=c.right), "text_dim") for c in columns]
     room = max(1, width - width_of(tail) - 2)
     name = Part(pad(elide_path(plain_name(job.output), room, g.ellipsis), room), "text_dim")
     return fit((Part(f"{mark} ", ink), name, *tail), width)
+
+
+def peak_text(job: FinishedJob, width: int) -> str:
+    """The most memory that a job was seen to hold, in `width` cells; empty if it was not seen, or too short for that
+    figure to mean anything."""
+    if not job.peak_rss:
+        return ""
+    if job.is_measured:
+        return format_bytes(job.peak_rss)
+    return UNMEASURED if width >= len(UNMEASURED) else "unknown"
 
 
 def _end_of(job: FinishedJob, g: Glyphs) -> tuple[str, str, str]:
@@ -283,7 +296,7 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
     if column.title == "pid":
         return str(job.pid)
     if column.title == "time":
-        return format_duration(now - since(job))
+        return format_duration(now - since(job) if job.running_since is None else job.age(now))
     if column.title == "cpu":
         return g.dash if job.state == "on_deck" else f"{job.cpu:.0f} %"
     if column.title == "mem/expected":
@@ -293,11 +306,16 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
 
 
 def of_expected(job: Job, g: Glyphs) -> str:
-    """Return what a job holds and is expected to need, in one unit: 3.1/4.8 GiB; before it holds any: ~4.8 GiB."""
+    """Return what a job holds and is expected to need, in one unit: 3.1/4.8 GiB; before it holds any: ~4.8 GiB.
+
+    5.1/? GiB if it has exceeded what was expected: nobody knows how much more it will need.
+    """
     if job.expected is None or job_host(job):
         return format_bytes(job.rss) if job.rss else g.dash
     if not job.rss:
         return f"~{format_bytes(job.expected)}"
+    if job.expected <= job.peak_rss:
+        return format_bytes(job.rss).replace(" ", "/? ")
     held, whole = format_bytes(job.rss).split(), format_bytes(job.expected).split()
     if held[1] != whole[1]:
         unit = max(job.rss, job.expected)

@@ -279,7 +279,7 @@ def _jobs_at(state: BuildState, at: float) -> Iterator[_Known]:
     ended = {(job.output, job.ended): job for job in (*history.recent, *history.heaviest, *history.slowest)}
     for past in ended.values():
         if past.ended - past.stood - past.seconds <= at <= past.ended:
-            yield _Known(past.peak_rss or 0, plain_name(past.output), past.output in frozen)
+            yield _Known((past.peak_rss or 0) * past.is_measured, plain_name(past.output), past.output in frozen)
     for job in (*state.jobs.values(), *state.leaving.values()):
         if job.running_since is not None and job.running_since <= at:
             now_frozen = job.frozen_at is not None and job.frozen_at <= at

@@ -1,0 +1,83 @@
+"""Figures that nobody measured are not shown: peaks of short jobs, expectations that follow the present."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stoker.model import events as ev
+from stoker.model.samples import JobSample
+from stoker.model.state import FinishedJob
+from stoker.show.tui.pages import end_page
+from stoker.show.tui.pages.job_details import details, last_details
+from stoker.show.tui.pages.job_list import JobView
+from stoker.show.tui.pages.job_table import lately, of_expected, peak_text, table
+from stoker.show.tui.pages.lines import text_of
+from stoker.show.tui.terminal.glyphs import UNICODE
+
+from . import builds
+from .builds import GIB, MIB, START, Story
+from .test_views import at
+
+EARLY, NAME = START + builds.NOW - 100, "obj/a.cpp.o"
+
+
+def story(expected: int = 5 * GIB) -> Story:
+    """A governed build with one job, of which `expected` is what was predicted before it ran."""
+    one = builds.governed(0, 0)
+    return one.add(builds.NOW - 100, ev.JobStarted(70, 1, 7000, NAME, "cxx", EARLY, expected=expected, lasts=2.0))
+
+
+def sampled(rss: int, state: str = "running") -> ev.Sampled:
+    job = JobSample(70, rss, 90.0, "cc1plus", state)  # type: ignore[arg-type]
+    return replace(builds.sampled(0), jobs=(job,))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "width", "text"),
+    [(0.9, 13, "not measured"), (1.9, 8, "unknown"), (2.0, 8, "13.1 MiB"), (9.0, 13, "13.1 MiB")],
+)
+def test_the_peak_of_a_job_that_ran_for_less_than_two_looks_is_unknown(seconds: float, width: int, text: str) -> None:
+    job = FinishedJob(NAME, "cxx", seconds, START, "ok", int(13.1 * MIB))
+    assert peak_text(job, width) == text
+    assert peak_text(replace(job, peak_rss=None), width) == ""
+
+
+def test_what_ended_lately_and_its_box_do_not_show_a_peak_that_nobody_measured() -> None:
+    told = story().add(builds.NOW - 50, ev.JobFinished(70, 1, NAME, "cxx", 1.1, "ok", 3 * MIB))
+    state = told.state
+    assert "not measured" in text_of(lately(state, 100, 2, UNICODE)[1])
+    assert "unknown" in text_of(lately(replace(state, level=replace(state.level, target=None)), 100, 2, UNICODE)[1])
+    job = story().state.jobs[70]
+    box = "\n".join(map(text_of, last_details(job, state, 80)))
+    assert "3.0 MiB or more: too short to be measured" in box
+
+
+def test_an_expectation_that_a_job_has_gone_beyond_is_unknown() -> None:
+    told = story(80 * MIB).add(builds.NOW, sampled(87 * MIB))
+    job = told.state.jobs[70]
+    assert of_expected(job, UNICODE) == "87.0/? MiB"
+    box = "\n".join(map(text_of, details(job, told.state, START + builds.NOW, 80, UNICODE)))
+    assert "unknown: it holds more than was expected" in box
+    assert "for about" not in box, "it has run for longer than that"
+    job = told.add(builds.NOW + 1, sampled(40 * MIB)).state.jobs[70]
+    assert of_expected(job, UNICODE) == "40.0/? MiB"
+    job = story(200 * MIB).add(builds.NOW, sampled(87 * MIB)).state.jobs[70]
+    assert of_expected(job, UNICODE) == "87.0/200 MiB"
+
+
+def test_time_is_without_the_time_frozen_and_says_so() -> None:
+    told = story().add(builds.NOW - 60, ev.JobMoved(70, "frozen")).add(builds.NOW - 20, ev.JobMoved(70, "running"))
+    told.add(builds.NOW, sampled(GIB))
+    state = told.state
+    row = next(line for line in map(text_of, table(at(state), 120, 5, JobView(), UNICODE)) if NAME in line)
+    assert " 1:00 " in row
+    box = "\n".join(map(text_of, details(state.jobs[70], state, START + builds.NOW, 80, UNICODE)))
+    assert "running for  1:00, and 0:40 frozen" in box
+    over = told.add(builds.NOW, ev.JobFinished(70, 1, NAME, "cxx", 60.0, "ok", GIB)).state
+    box = "\n".join(map(text_of, last_details(state.jobs[70], over, 80)))
+    assert "took         1:00, and 0:40 frozen" in box
+    ended = told.add(builds.NOW + 1, ev.BuildEnded("done", 0, "")).state
+    page = "\n".join(map(text_of, end_page.summary(at(ended), 120, 40, UNICODE)))
+    assert "slowest jobs, without time frozen" in page
