@@ -268,3 +268,14 @@ def ended_lines(story: builds.Story) -> list[str]:
     """The summary of a build that ends now."""
     state = story.add(3670, ev.BuildEnded("done", 0, "")).state
     return [text(line) for line in end_page.summary(at(state), 80, 24, UNICODE)]
+
+
+@pytest.mark.parametrize(("size", "ended"), [((120, 52), 2), ((200, 60), 12)])
+def test_the_queue_gets_the_rows_before_what_ended_lately(size: tuple[int, int], ended: int) -> None:
+    state = builds.governed(2, 13, level=ev.LevelSet("auto", 3)).state
+    page = [text(line) for line in dashboard_page.dashboard(at(state), *size, UNICODE, JobView(), [])]
+    waiting = [line for line in page if line.startswith("○ ")]
+    lately = page[next(n for n, line in enumerate(page) if line.startswith("finished recently")) :]
+    assert len(waiting) == 12
+    assert not any("more on deck" in line for line in page)
+    assert len([line for line in lately if "✓" in line]) >= ended

@@ -67,3 +67,11 @@ async def test_without_an_answer_the_box_says_why() -> None:
     source = FakeSource(builds.governed().state, log=builds.output_log(50))
     async with shown(source, "down", "enter", size=(120, 40)) as (app, _pilot):
         assert "processes: no engine answers now" in text_of(app)
+
+
+async def test_a_process_that_holds_next_to_nothing_shows_no_figure_that_looks_like_an_error() -> None:
+    rows = (ProcessRow(5000, 0, "g++", "", 12 * 1024, 0.0, "stopped"), *ROWS[1:2])
+    async with shown(with_tree(ProcessTree(1.0, rows)), "down", "enter", size=(120, 40)) as (app, _pilot):
+        text = " ".join(text_of(app).split())
+        assert "< 1 MiB" in text
+        assert "KiB" not in text.partition("processes 2")[2]

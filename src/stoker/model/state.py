@@ -154,6 +154,8 @@ class Job:
     start_ticks: int | None = None
     waits: str = ""
     waits_for: WaitCause = ""
+    waits_since: float = 0.0
+    """When that reason was given, with the figures of that moment; of no meaning without one."""
     frozen_at: float | None = None
     stood: float = 0.0
     lasts: float | None = None

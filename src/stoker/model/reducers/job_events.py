@@ -78,12 +78,13 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
     return evolve(state, jobs={**state.jobs, e.jid: moved}, restraint=restraint)
 
 
-def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, _time: float) -> BuildState:
+def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, time: float) -> BuildState:
     waiting = {jid: job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"}
     short = e.cause in SHORT_OF_MEMORY
     held = {jid for jid, job in waiting.items() if short and job.state == "on_deck"}
     explained = {
-        jid: evolve(job, waits=e.why, waits_for=e.cause, held=job.held or jid in held) for jid, job in waiting.items()
+        jid: evolve(job, waits=e.why, waits_for=e.cause, waits_since=time, held=job.held or jid in held)
+        for jid, job in waiting.items()
     }
     return evolve(state, jobs={**state.jobs, **explained})
 

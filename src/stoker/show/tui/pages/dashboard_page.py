@@ -50,6 +50,9 @@ LEAST_FINISHED = 3
 DECK_ROWS = 4
 """Lines for jobs on deck if recently finished jobs are listed too: the next ones, and the number of the others."""
 
+QUEUE_STEP = 4
+"""Number of jobs by which the table grows at once, so that the rows below it rarely move."""
+
 GANTT_WIDTH, LEAST_BARS = 100, 3
 """Minimum screen width and lines for drawing jobs as bars."""
 
@@ -156,7 +159,7 @@ def _absence(m: Moment, width: int, g: Glyphs) -> list[Line]:
 
 
 def _failed_text(m: Moment, width: int, g: Glyphs) -> str:
-    """Return which step has failed in a running build, how many others have, and the key that shows why."""
+    """Return which step of a running build failed, how many others did, what follows, and the key that shows why."""
     found = () if m.state.over else failed_steps(m.state)
     if not found:
         return ""
@@ -225,11 +228,12 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, view: JobView, tail:
 
 
 def _jobs_panel(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Line]:
-    """Return the running jobs, and in the room that they will not need the recently finished ones.
+    """Return the jobs, and in the room that they will not need the recently finished ones.
 
-    The position of the latter depends on the level, not on the present jobs, so that it does not jump.
+    The position of the latter depends on the level, and in steps on the number of jobs, so that it rarely jumps.
     """
-    needed = 1 + _expected_rows(m.state)
+    jobs = QUEUE_STEP * -(-len(m.state.jobs) // QUEUE_STEP)
+    needed = max(1 + _expected_rows(m.state), min(1 + jobs, rows - 1 - LEAST_FINISHED))
     spare = rows - needed - 1
     if spare < LEAST_FINISHED or not m.state.history.recent:
         return table(m, width, rows, view, g)

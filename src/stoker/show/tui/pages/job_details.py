@@ -14,7 +14,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration, format_rough
 from stoker.show.killed_text import fate_text, how_text
 from stoker.show.tui.pages.job_list import TOOL_NAMES, since
-from stoker.show.tui.pages.job_table import job_host, reason_text
+from stoker.show.tui.pages.job_table import dated_reason, job_host
 from stoker.show.tui.pages.lines import Line, Part, pad, wrap
 from stoker.show.tui.pages.moment import time_of_day
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -84,7 +84,7 @@ def _present(job: Job, state: BuildState, now: float, g: Glyphs, pid: str) -> li
         ("tool", "  ".join(filter(None, (TOOL_NAMES[job.tool], clean(job.phase, 40))))),
         ("pid", pid),
         ("state", _state_text(job)),
-        *([("because", reason)] if (reason := reason_text(job)) else []),
+        *([("because", reason)] if (reason := dated_reason(job, now)) else []),
         *([("host", f"{host} compiles it; here only its launcher waits")] if (host := job_host(job)) else []),
         ("waiting for", format_duration(now - since(job)))
         if waits

@@ -50,7 +50,10 @@ BRIEFLY = {LEARNS: "learns from ", "memory kept for ": "kept for "}
 """Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
 
 UNMEASURED = "not measured"
-"""What stands for the peak of a job that was too short."""
+"""Shown as the peak of a job that was too short to be measured."""
+
+OLD_REASON = 5.0
+"""Age of a reason, in seconds, from which it is shown."""
 
 LEAST_WITH_WHY, MOST_WHY, LEAST_REASON = 6, 3, 32
 """Lines of the table from which the picked job's reason is shown below it, its maximum lines, and the cells that the
@@ -141,15 +144,15 @@ def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line
 def _below(m: Moment, view: JobView, width: int, g: Glyphs) -> list[Line]:
     """Return the lines below the table: why the picked job waits, or that it has ended and nothing is picked now."""
     if not view.ended:
-        return _why_lines(m.state.jobs.get(view.cursor or 0), width)
+        return _why_lines(m.state.jobs.get(view.cursor or 0), m.now, width)
     rest = f" has ended; nothing is picked: {m.key('job.down')} picks a job"
     name = elide_path(view.ended, max(1, width - 2 - cell_len(rest)), g.ellipsis)
     return [fit((Part(f"  {name}{rest}", "text_dim"),), width)]
 
 
-def _why_lines(job: Job | None, width: int) -> list[Line]:
+def _why_lines(job: Job | None, now: float, width: int) -> list[Line]:
     """Return why the picked job waits, in full: its row shows only a part of it."""
-    why = reason_text(job) if job is not None else ""
+    why = dated_reason(job, now) if job is not None else ""
     head = "  it waits: "
     pieces = wrap(why, max(1, width - cell_len(head)), MOST_WHY)
     heads = [head, *[" " * len(head)] * len(pieces)]
@@ -181,8 +184,7 @@ def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyph
 
 
 def peak_text(job: FinishedJob, width: int) -> str:
-    """The most memory that a job was seen to hold, in `width` cells; empty if it was not seen, or too short for that
-    figure to mean anything."""
+    """Return the peak memory of a job in `width` cells; empty if nobody saw it, and no figure if it was too short."""
     if not job.peak_rss:
         return ""
     if job.is_measured:
@@ -331,6 +333,13 @@ def _ink(job: Job, column: Column, state_ink: str) -> str:
     if column.title in ("phase", "pid", "peak"):
         return state_ink or "text_dim"
     return state_ink or "text"
+
+
+def dated_reason(job: Job, now: float) -> str:
+    """Return why a job waits, and the age of that reason if its figures may differ from those on the screen."""
+    why, age = reason_text(job), now - job.waits_since
+    is_old = bool(job.waits) and age >= OLD_REASON and any(map(str.isdigit, why))
+    return f"{why} ({format_duration(age)} ago)" if is_old else why
 
 
 def reason_text(job: Job) -> str:

@@ -19,6 +19,9 @@ MOST_INDENT = 6
 COLUMNS = (("memory", 9), ("cpu", 6), ("pid", 9))
 """Headings to the right of the names, with their widths."""
 
+MIB = 2**20
+"""Bytes below which an exact figure looks like an error."""
+
 STATE_CELLS = 9
 WORDS: Mapping[Doing, str] = {"running": "running", "waiting": "waiting", "kernel": "in kernel", "stopped": "stopped"}
 INKS: Mapping[Doing, str] = {"running": "text", "waiting": "text_dim", "kernel": "text", "stopped": "frozen"}
@@ -48,10 +51,17 @@ def _busy(row: ProcessRow, tree: ProcessTree, before: ProcessTree | None) -> flo
     return max(0.0, 100 * (row.cpu - old.cpu) / (tree.at - before.at))
 
 
+def _size(held: int, g: Glyphs) -> str:
+    """Return the private memory of a process: almost none before it begins, or while it only waits for another."""
+    if 0 < held < MIB:
+        return "< 1 MiB"
+    return format_bytes(held) if held else g.dash
+
+
 def _line(row: ProcessRow, busy: float | None, width: int, g: Glyphs) -> Line:
     ink = INKS[row.doing]
     used = g.dash if busy is None else f"{busy:.0f} %"
-    texts = (format_bytes(row.rss) if row.rss else g.dash, used, str(row.pid))
+    texts = (_size(row.rss, g), used, str(row.pid))
     tail = [Part(pad(text, cells, right=True), ink) for text, (_, cells) in zip(texts, COLUMNS, strict=True)]
     tail.append(Part("  " + pad(WORDS[row.doing], STATE_CELLS), ink))
     indent = "  " * min(MOST_INDENT, max(0, row.depth))
