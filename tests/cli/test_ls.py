@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from stoker.cli.commands.home import with_share
+import pytest
+
+from stoker.cli.commands.home import is_trivial, with_share
+from stoker.model.state import Phase
 from stoker.record.builds import BuildSummary
 from support.program import Stoker
 from support.terminal import Terminal
@@ -54,6 +57,15 @@ def test_without_colour_where_a_person_wants_none(stoker: Stoker) -> None:
         assert b"\x1b[" not in terminal.raw
     finally:
         terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("phase", "ended", "trivial"),
+    [("done", 101.9, True), ("done", 102.0, False), ("failed", 101.0, False), ("running", None, False)],
+)
+def test_home_hides_what_ended_well_at_once(phase: Phase, ended: float | None, trivial: bool) -> None:
+    build = BuildSummary("b-1", "b", ("true",), "/src", phase, 100.0, ended, 0, live=ended is None)
+    assert is_trivial(build) == trivial
 
 
 def test_home_says_how_much_of_a_live_build_is_done() -> None:

@@ -207,7 +207,7 @@ async def test_the_timeline_names_the_jobs_and_the_decision_of_a_moment() -> Non
         text = text_of(app)
         assert "third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o" in text
         assert "descriptor.cc.o  1.1 GiB left" in text
-        assert "31:06" in text.splitlines()[-8].split()[0]
+        assert "31:06" in text.splitlines()[-7].split()[0]
         await pilot.press("escape")
         await settle(pilot)
         assert isinstance(app.screen, TimelineScreen)
@@ -250,6 +250,24 @@ async def test_home_marks_the_picked_build_and_its_keys_are_in_the_help(ascii_on
         await settle(pilot)
         assert "Filter builds by words" not in text_of(app)
         assert marked() == ["pytorch-1"]
+
+
+async def test_home_hides_builds_that_ended_well_at_once_but_the_newest() -> None:
+    names = (("true-3", True), ("llvm-1", False), ("true-2", True), ("true-1", True))
+    rows = tuple(HomeRow(name, (name, "0:01", "done"), "ok", trivial) for name, trivial in names)
+    app = HomeApp(lambda: (("ID", "TIME", "STATE"), rows), THEMES["dark"], ascii_only=False, no_colour=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        text = text_of(app)
+        assert "2 builds are hidden that succeeded in less than 2 seconds; a shows all" in text
+        assert [name in text for name, _ in names] == [True, True, False, False]
+        await pilot.press("a")
+        await pilot.pause()
+        assert all(name in text_of(app) for name, _ in names)
+        assert "hidden" not in text_of(app)
+        await pilot.press("a", "slash", *"true-1")
+        await pilot.pause()
+        assert "/true-1: 1 of 4" in text_of(app)
 
 
 async def test_home_shows_the_builds_with_some_words_and_esc_shows_all() -> None:

@@ -24,6 +24,9 @@ INKS: dict[Phase, str] = {"done": "ok", "failed": "error", "stopped": "warn"}
 PADDING = 2
 """Cells that the table puts around each of its cells."""
 
+TRIVIAL_SECONDS = 2.0
+"""Seconds within which a build that ended well is one of no interest: `true`, or a build with nothing to do."""
+
 MARK_CELLS = PADDING + 1
 """Cells of the column that marks the picked row."""
 
@@ -63,6 +66,11 @@ def with_share(cells: tuple[str, ...], build: BuildSummary) -> tuple[str, ...]:
     return (*cells[:STATE], state, *cells[STATE + 1 :])
 
 
+def is_trivial(build: BuildSummary) -> bool:
+    """Return whether a build succeeded at once."""
+    return build.phase == "done" and build.ended is not None and build.ended - build.started < TRIVIAL_SECONDS
+
+
 def _rows() -> tuple[tuple[str, ...], tuple[HomeRow, ...]]:
     """Return headings, and a row for each build; its command takes what the other columns leave of the terminal."""
     columns = shutil.get_terminal_size().columns
@@ -71,7 +79,7 @@ def _rows() -> tuple[tuple[str, ...], tuple[HomeRow, ...]]:
     taken = sum(PADDING + max(map(len, column)) for column in zip(heads, *cells, strict=True))
     width = max(LEAST_COMMAND, columns - taken - PADDING - MARK_CELLS)
     rows = (
-        HomeRow(build.id, (*row, what_and_where(build, width)), INKS.get(build.phase, "accent"))
+        HomeRow(build.id, (*row, what_and_where(build, width)), INKS.get(build.phase, "accent"), is_trivial(build))
         for build, row in zip(builds, cells, strict=True)
     )
     return (*heads, "COMMAND"), tuple(rows)

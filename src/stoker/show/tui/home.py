@@ -5,7 +5,7 @@ Does not know where builds are found, or how one is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 from rich.style import Style
@@ -37,6 +37,7 @@ KEYS = (
     ("end G", "The last build of the list"),
     ("enter", "Open the picked build"),
     ("/", "Filter builds by words; Esc shows all"),
+    ("a", "Show or hide builds that succeeded in less than 2 seconds"),
     ("q esc", "Leave; the builds continue"),
     ("^l", "Draw the whole screen again"),
 )
@@ -62,6 +63,15 @@ class HomeRow(NamedTuple):
     build_id: str
     cells: tuple[str, ...]
     ink: str
+    trivial: bool = False
+    """Whether it ended well at once, as `true` or a build with nothing to do does."""
+
+
+def listed(rows: Sequence[HomeRow], words: str, *, trivial: bool) -> tuple[HomeRow, ...]:
+    """Return the rows with the words searched for. Without words, and unless `trivial` is set, leave out trivial rows,
+    except for the newest build."""
+    found = tuple(row for row in rows if matches(words, *row.cells))
+    return found if trivial or words else tuple(row for row in found if row is rows[0] or not row.trivial)
 
 
 class BuildTable(DataTable[Text]):
@@ -97,6 +107,7 @@ class HomeApp(App[str]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter"),
+        Binding("a", "trivial", "all builds"),
         Binding("q", "quit", "leave; builds continue"),
         Binding("question_mark", "help", "help"),
         Binding("escape", "back", show=False),
@@ -120,6 +131,7 @@ class HomeApp(App[str]):
         self._shown: tuple[HomeRow, ...] = ()
         self._headings: tuple[str, ...] = ()
         self._words = ""
+        self._trivial = False
         self.glyphs = ASCII if ascii_only else UNICODE
         self.animation_level = "none"
 
@@ -145,11 +157,13 @@ class HomeApp(App[str]):
     def refresh_rows(self) -> None:
         """Read the builds again; the picked row stays picked."""
         headings, every = self._look()
-        rows = tuple(row for row in every if matches(self._words, *row.cells))
-        label = self.query_one("#none", Label)
-        label.display = not every or bool(self._words)
+        rows = listed(every, self._words, trivial=self._trivial)
+        label, hidden = self.query_one("#none", Label), len(every) - len(rows)
+        label.display = not every or bool(self._words) or hidden > 0
         found = f"/{clean(self._words)}: {len(rows)} of {len(every)}   Esc shows all"
-        label.update(found if self._words else NO_BUILDS)
+        builds = "1 build is" if hidden == 1 else f"{hidden} builds are"
+        left_out = f"{builds} hidden that succeeded in less than 2 seconds; a shows all"
+        label.update(found if self._words else left_out if every else NO_BUILDS)
         if (headings, rows) == (self._headings, self._shown):
             return
         chosen = self._chosen or self._at_cursor()
@@ -190,6 +204,11 @@ class HomeApp(App[str]):
         """Redraw the whole screen."""
         if not repaint(self._driver):
             self.screen.refresh(layout=True)
+
+    def action_trivial(self) -> None:
+        """Show the builds that ended well at once too, or hide them again."""
+        self._trivial = not self._trivial
+        self.refresh_rows()
 
     def action_filter(self) -> None:
         """Open the entry for the filter's words."""
