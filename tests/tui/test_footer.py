@@ -72,3 +72,11 @@ async def test_the_footer_of_a_replay() -> None:
 async def test_help_says_whether_there_is_more() -> None:
     async with shown(FakeSource(builds.running(3).state), "question_mark") as (app, _pilot):
         assert re.search("up and down for more", text_of(app))
+
+
+async def test_a_narrow_footer_keeps_the_keys_of_the_pages() -> None:
+    async with shown(source_of("dashboard", 200), size=(40, 12)) as (app, _pilot):
+        footer = text_of(app).splitlines()[-1]
+        assert "o output  t d  s stop" in footer
+        assert "q leave" in footer
+        assert "? help" in footer

@@ -27,6 +27,9 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 T = TypeVar("T")
 
+BARE_IN_FOOTER = ("output", "timeline", "decisions")
+"""Actions of which the footer shows at least the key if their names do not fit."""
+
 LAST_IN_FOOTER = frozenset({"job.filter", "job.sort", "failure.filter", "moment.filter", "build.filter", "build.sort"})
 """Actions that the footer of a screen with many keys leaves out first."""
 
@@ -95,15 +98,23 @@ class PageScreen(Screen[None]):
         rest = [(a, self._key(a)) for a in shown if a.id not in self.ALWAYS]
         parts: list[Part] = []
         room = width - sum(width_of(p) + 2 for p in last)
-        left_out = False
+        left_out: list[actions.KeyAction] = []
         for action, piece in rest:
             if width_of(parts) + width_of(piece) + 2 <= room and not (left_out and action.id in LAST_IN_FOOTER):
                 parts += [*piece, GAP]
             else:
-                left_out = True
+                left_out.append(action)
+        parts += self._bare_keys([a for a in left_out if a.id in BARE_IN_FOOTER], room - width_of(parts))
         for piece in last:
             parts += [*piece, GAP]
         return fit(parts, width)
+
+    def _bare_keys(self, left_out: Sequence[actions.KeyAction], room: int) -> Line:
+        """Return the keys of other pages without their names, as many as fit."""
+        keys = [self._key(action)[0] for action in left_out]
+        while keys and sum(width_of((key,)) + 1 for key in keys) + 1 > room:
+            keys.pop()
+        return (*(key._replace(text=f"{key.text} ") for key in keys), Part(" " * bool(keys)))
 
     def _key(self, action: actions.KeyAction) -> Line:
         names = [actions.key_names(actions.BY_ID[i], self.viewer.keymap)[0] for i in (action.id, action.beside) if i]
