@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stoker.model import events as ev
 from stoker.model.state import BuildState, DecisionEntry, Notice
-from stoker.show.tui.pages.decision_kinds import counts, kinds_of, with_freezes_gathered
+from stoker.show.tui.pages.decision_kinds import counts, kinds_of, with_stops_gathered
 from stoker.show.tui.pages.moment import time_of_day
 
 from . import builds
@@ -18,7 +18,7 @@ def by(who: str, at: float, what: str, why: str = "memory is short") -> Decision
 
 
 def gathered(*entries: DecisionEntry, frozen: tuple[str, ...] = (), now: float = 0.0) -> list[tuple[str, str]]:
-    found = with_freezes_gathered(entries, frozen, START + now)
+    found = with_stops_gathered(entries, frozen, START + now)
     assert all(isinstance(entry, DecisionEntry) for entry in found)
     return [(entry.what, entry.why) for entry in found if isinstance(entry, DecisionEntry)]
 
@@ -48,6 +48,17 @@ def test_a_freeze_that_goes_on_counts_up_to_now() -> None:
     assert why.startswith("0:35 in all")
     ((_, why),) = gathered(*entries, now=40)  # it was killed: nobody knows when
     assert why.startswith("0:05 in all")
+
+
+def test_the_wait_of_a_job_on_deck_is_one_entry_whoever_starts_it() -> None:
+    holds = [by("governor", n, f"hold {n}.o", "needs up to 2.0 GiB") for n in (0, 1, 2)]
+    starts = by("governor", 9, "admit 0.o", "needs up to 2.0 GiB"), by("ann", 9, "start 1.o", "by request")
+    assert gathered(*holds, *starts) == [
+        ("hold 0.o", "for 0:09; needs up to 2.0 GiB"),
+        ("hold 1.o", "for 0:08; needs up to 2.0 GiB"),
+        ("hold 2.o", "needs up to 2.0 GiB"),
+        ("start 1.o", "by request"),
+    ]
 
 
 def test_what_a_person_froze_or_thawed_keeps_its_own_entry() -> None:

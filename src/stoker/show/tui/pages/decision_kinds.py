@@ -1,4 +1,4 @@
-"""Kinds of decisions and notices, and all freezes of one job as one entry. Pure.
+"""Kinds of decisions and notices, and those on one job gathered into one entry. Pure.
 
 Does not know how an entry is drawn.
 """
@@ -26,6 +26,9 @@ _VERBS: Mapping[str, DecisionKind] = {
 }  # fmt: skip
 """First words of decisions."""
 
+_ENDS: Mapping[str, str] = {"thaw": "freeze", "admit": "hold", "start": "hold"}
+"""First words of decisions that end what another one began."""
+
 
 def kinds_of(entry: DecisionEntry | Notice) -> tuple[DecisionKind, ...]:
     """Return the kinds of an entry: what was decided, and whether a person decided it."""
@@ -46,18 +49,18 @@ def counts(entries: Iterable[DecisionEntry | Notice]) -> dict[DecisionKind, int]
 
 
 @dataclass(slots=True)
-class _Freezes:
-    """What stoker decided about the freezes of one job. `open`: the last one has no thaw yet."""
+class _Stops:
+    """What stoker decided about the freezes of one job, or about its wait on deck. `open`: the last one has no end."""
 
     decisions: list[DecisionEntry] = field(default_factory=list)
     seconds: float = 0.0
     open: bool = False
 
-    def freeze(self, decision: DecisionEntry) -> None:
+    def begin(self, decision: DecisionEntry) -> None:
         self.decisions.append(decision)
         self.open = True
 
-    def thaw(self, time: float) -> None:
+    def end(self, time: float) -> None:
         self.seconds += max(0.0, time - self.decisions[-1].time)
         self.open = False
 
@@ -70,30 +73,32 @@ class _Freezes:
         return replace(last, what=f"{last.what} {number} times", why=f"{took} in all since {since}; last: {last.why}")
 
 
-def with_freezes_gathered(
+def with_stops_gathered(
     entries: Sequence[DecisionEntry | Notice], frozen: Container[str], now: float
 ) -> list[DecisionEntry | Notice]:
-    """Return the entries by time, with one for all freezes of a job by stoker, at the time of the last.
+    """Return the entries by time, with one for all freezes of a job by stoker, at the time of the last, and one for its
+    wait on deck.
 
     `frozen` are the outputs of the jobs that are frozen now, at Unix time `now`. What a person decided stays.
     """
-    found: dict[str, _Freezes] = {}
+    found: dict[tuple[str, str], _Stops] = {}
     kept = [entry for entry in entries if isinstance(entry, Notice) or not _is_taken(entry, found)]
-    for name, freezes in found.items():
-        if freezes.open and name in frozen:
-            freezes.seconds += max(0.0, now - freezes.decisions[-1].time)
-    gathered = [freezes.entry() for freezes in found.values()]
+    for (verb, name), stops in found.items():
+        if stops.open and verb == "freeze" and name in frozen:
+            stops.seconds += max(0.0, now - stops.decisions[-1].time)  # and goes on
+    gathered = [stops.entry() for stops in found.values()]
     return sorted([*kept, *gathered], key=lambda entry: entry.time)
 
 
-def _is_taken(decision: DecisionEntry, found: dict[str, _Freezes]) -> bool:
-    """Add a freeze or thaw to what was `found` of its job; return whether it needs no entry of its own."""
+def _is_taken(decision: DecisionEntry, found: dict[tuple[str, str], _Stops]) -> bool:
+    """Add a decision to what was `found` of its job; return whether it needs no entry of its own."""
     verb, _, name = decision.what.partition(" ")
-    freezes, own = found.get(name), not is_person(decision)
-    if verb == "freeze" and own:
-        found.setdefault(name, _Freezes()).freeze(decision)
+    own = not is_person(decision)
+    if own and verb in ("freeze", "hold"):
+        found.setdefault((verb, name), _Stops()).begin(decision)
         return True
-    if verb != "thaw" or freezes is None or not freezes.open:
+    stops = found.get((_ENDS.get(verb, ""), name))
+    if stops is None or not stops.open:
         return False
-    freezes.thaw(decision.time)
+    stops.end(decision.time)
     return own

@@ -15,7 +15,7 @@ from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.text import clean
 from stoker.show.governing_text import in_plain_words, is_person, is_usual, who_text
 from stoker.show.tui.pages.clauses import LEAST_NAME, clauses, shortened, shorter
-from stoker.show.tui.pages.decision_kinds import KINDS, DecisionKind, with_freezes_gathered
+from stoker.show.tui.pages.decision_kinds import KINDS, DecisionKind, with_stops_gathered
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_middle, elide_path, fit, text_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.pages.names import plain_name
@@ -47,20 +47,25 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 def entries(state: BuildState) -> list[DecisionEntry | Notice]:
     """Return decisions and notices worth showing, by time; similar consecutive ones are merged into one."""
-    return _alike_merged(_news(state))
+    return _alike_merged(_news(_by_time(state)))
 
 
 def page_entries(state: BuildState, left_at: float | None, now: float) -> list[DecisionEntry | Notice]:
-    """Return the same, with one entry for all freezes of a job by stoker, before and after the user left."""
-    news, frozen = _news(state), {job.output for job in state.jobs.values() if job.state == "frozen"}
-    before = [entry for entry in news if left_at is None or entry.time <= left_at]
-    parts = (before, news[len(before) :])
-    return [entry for part in parts for entry in _alike_merged(with_freezes_gathered(part, frozen, now))]
+    """Return the same, with one entry for all freezes of a job by stoker and one for its wait, before and after the
+    user left."""
+    every, frozen = _by_time(state), {job.output for job in state.jobs.values() if job.state == "frozen"}
+    before = [entry for entry in every if left_at is None or entry.time <= left_at]
+    parts = (before, every[len(before) :])
+    return [entry for part in parts for entry in _alike_merged(_news(with_stops_gathered(part, frozen, now)))]
 
 
-def _news(state: BuildState) -> list[DecisionEntry | Notice]:
+def _by_time(state: BuildState) -> list[DecisionEntry | Notice]:
     both: list[DecisionEntry | Notice] = [*state.decisions, *state.notices]
-    return [e for e in sorted(both, key=lambda e: e.time) if isinstance(e, Notice) or not is_usual(e)]
+    return sorted(both, key=lambda e: e.time)
+
+
+def _news(every: Sequence[DecisionEntry | Notice]) -> list[DecisionEntry | Notice]:
+    return [e for e in every if isinstance(e, Notice) or not is_usual(e)]
 
 
 def _alike_merged(news: Sequence[DecisionEntry | Notice]) -> list[DecisionEntry | Notice]:
