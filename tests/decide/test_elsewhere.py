@@ -46,6 +46,13 @@ def test_while_no_slot_is_known_the_level_alone_counts(away: int) -> None:
     assert admitted(seen(sent(*range(9)), slots=0, away=away)) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("slots", [0, 30])
+def test_no_more_wait_for_a_host_than_the_level_allows_to_begin_here(slots: int) -> None:
+    ruling = rule(replace(seen((*sent(1, 2), candidate(3, light())), slots=slots, away=3), remote_waiting=3), 0.0)
+    assert [d.jid for d in ruling.decisions if d.action == "admit"] == [1, 3]
+    assert (ruling.waits.of[2].cause, ruling.waits.of[2].why) == ("host", "3 jobs already wait for a host")
+
+
 def test_one_that_was_given_back_goes_before_new_ones_and_within_the_level() -> None:
     back = [replace(live(n, light(), 0.1, rss=0.01), returned=True) for n in range(6)]
     of = replace(view(running=[live(8, light())], frozen=back, cores=4), candidates=(candidate(9, light()),))

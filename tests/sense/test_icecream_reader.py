@@ -7,11 +7,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from stoker.model.remote import NO_HOST, RemoteHost
+from stoker.model.remote import NO_HOST, NO_HOST_YET, RemoteHost
 from stoker.sense.proc.jobs import JobProcess, JobUse
 from stoker.sense.remote import icecream
 from stoker.sense.remote.icecream import IcecreamReader
@@ -78,7 +79,8 @@ class Clients:
 
 
 @pytest.fixture
-def clients(tmp_path: Path) -> Clients:
+def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clients:
+    monkeypatch.setattr(icecream, "WAITING_SECONDS", 3600.0)
     return Clients(tmp_path)
 
 
@@ -180,8 +182,9 @@ async def test_the_environment_of_a_job_names_the_scheduler(clients: Clients) ->
     assert asked == [{"USE_SCHEDULER": "build1"}]
 
 
-async def test_a_client_that_has_still_to_preprocess_is_local(clients: Clients) -> None:
+async def test_a_client_that_preprocesses_is_local(clients: Clients) -> None:
     one = clients.add(21, "src/f1.cpp")
+    clients.set_children(21, "99 ")
 
     async def use(reader: IcecreamReader, scheduler: Scheduler) -> None:
         scheduler.answer = HOSTS.replace("11 COMP", "11 WAIT")
@@ -191,6 +194,27 @@ async def test_a_client_that_has_still_to_preprocess_is_local(clients: Clients) 
         assert look.engine.hosts == (RemoteHost("far", 3, taken=1),), "but it has its place there"
         scheduler.answer = HOSTS
         await settled(reader, clients, lambda look: look.waits == {one: "far"})
+
+    async with Scheduler().run() as scheduler:
+        await with_reader(clients, use, scheduler)
+
+
+@pytest.mark.parametrize("host", ["", "far", "near"])
+async def test_a_client_that_waits_for_its_first_host_is_neither_here_nor_there(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """No host is free, it sends the compiler there, or this machine's own place is taken."""
+    monkeypatch.setattr(icecream, "WAITING_SECONDS", 0.0)
+    one = clients.add(21, "src/f7.cpp")
+
+    async def use(reader: IcecreamReader, scheduler: Scheduler) -> None:
+        scheduler.answer = HOSTS + (f"   12 WAIT sub:near on:{host} w/src/f7.cpp\n" if host else "")
+        await settled(reader, clients, lambda look: look.waits == {one: NO_HOST_YET})
+        clients.set_children(21, "99 ")
+        assert reader.look(clients.uses, time.time()).waits == {}, "it preprocesses, or compiles here"
+        clients.set_children(21, "")
+        clients.uses[0] = replace(clients.uses[0], state="frozen")
+        assert reader.look(clients.uses, time.time()).waits == {}, "stopped at its birth, it has asked nobody"
 
     async with Scheduler().run() as scheduler:
         await with_reader(clients, use, scheduler)

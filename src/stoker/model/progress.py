@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from stoker.model.attempts import left_by
 from stoker.model.killed import failed_steps, killed_for_good
-from stoker.model.remote import NO_HOST
+from stoker.model.remote import HOSTLESS
 from stoker.model.state import BuildState, Scheduler
 
 _BROKEN_OFF = ("stopping", "stopped", "failed")
@@ -35,7 +35,7 @@ class Progress:
     killed: int = 0
     """Jobs that did not fail but were killed, and are to run again if the step does."""
     hostless: int = 0
-    """Those of the running ones that have lost their host and wait."""
+    """Those of the running ones that wait for a host, their first one or another one."""
 
     @property
     def local(self) -> int:
@@ -63,8 +63,8 @@ def progress_of(state: BuildState) -> Progress:
         on_deck += job.state == "on_deck"
         frozen += job.state == "frozen"
         running += job.state == "running"
-        hostless += job.state == "running" and job.host == NO_HOST
-        remote += job.state == "running" and job.host not in ("", NO_HOST)
+        hostless += job.state == "running" and job.host != "" and job.host in HOSTLESS
+        remote += job.state == "running" and job.host not in HOSTLESS
     schedulers = state.schedulers.values()
     finished = state.retired.finished + sum(s.finished for s in schedulers)
     # Only the output shows that a job too short to be seen running failed.

@@ -15,6 +15,11 @@ NO_HOST = "(no host)"
 """The host of a job that has lost its host: nothing of it works here, and its launcher waits for another one, or to
 compile it here after all."""
 
+NO_HOST_YET = "(no host yet)"
+"""The host of a job that waits for its first one: it has yet to preprocess, and takes no core."""
+
+HOSTLESS = ("", NO_HOST, NO_HOST_YET)
+"""What `host` is for jobs that no other machine compiles."""
 
 UNNAMED = "sccache-dist"
 """A job's host while it is unknown which of several servers has it."""

@@ -15,7 +15,7 @@ from stoker.model.cache_use import CacheUse, SharedCache
 from stoker.model.course import Course
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
-from stoker.model.remote import NO_HOST, RemoteEngine
+from stoker.model.remote import HOSTLESS, RemoteEngine
 from stoker.model.report import Report, Severity
 from stoker.model.samples import MachineSample
 from stoker.model.timeline import RECENT_SPACING, Timeline
@@ -443,7 +443,7 @@ class BuildState:
     @property
     def used_hosts(self) -> Mapping[str, int]:
         """How many jobs each other machine compiles now."""
-        return Counter(j.host for j in self.jobs.values() if j.host not in ("", NO_HOST) and j.state == "running")
+        return Counter(j.host for j in self.jobs.values() if j.host not in HOSTLESS and j.state == "running")
 
     @property
     def governed(self) -> bool:

@@ -27,14 +27,26 @@ def unblocked(view: View, level: int) -> View:
 def within_slots(view: View, turn: Turn, level: int) -> Turn:
     """Remove from the turn the jobs, last in order, for which no other machine has a free slot.
 
-    While no slot is known, none is removed: their engine then compiles them here, within the level.
+    While no slot is known, none is removed: their engine then compiles them here, within the level. But never do more
+    wait for a host than the level allows: they take no place, and may all begin here at once.
     """
     remote = [c for c in turn.candidates if c.remote]
-    free = view.remote_slots - view.remote_jobs
-    if not view.remote_slots or len(remote) <= free:
+    slots = view.remote_slots - view.remote_jobs if view.remote_slots else len(remote)
+    waiting = level - view.remote_waiting if view.remote_waiting else len(remote)
+    free = max(0, min(slots, waiting))
+    if len(remote) <= free:
         return turn
-    later = {c.jid for c in in_order(remote, view.budget / level, level)[max(0, free) :]}
-    slots = "the only slot" if view.remote_slots == 1 else f"all {view.remote_slots} slots"
-    wait = Wait("host", f"{slots} of other machines are taken", key=str(view.remote_slots))
+    later = {c.jid for c in in_order(remote, view.budget / level, level)[free:]}
+    wait = _taken(view.remote_slots) if slots <= waiting else _no_host_yet(view.remote_waiting)
     candidates = tuple(c for c in turn.candidates if c.jid not in later)
     return replace(turn, candidates=candidates, single={**turn.single, **dict.fromkeys(later, wait)})
+
+
+def _taken(slots: int) -> Wait:
+    every = "the only slot" if slots == 1 else f"all {slots} slots"
+    return Wait("host", f"{every} of other machines are taken", key=str(slots))
+
+
+def _no_host_yet(waiting: int) -> Wait:
+    already = "1 job already waits" if waiting == 1 else f"{waiting} jobs already wait"
+    return Wait("host", f"{already} for a host", key=f"{waiting} waiting")

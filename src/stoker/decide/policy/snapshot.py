@@ -92,8 +92,9 @@ class View:
     (without `by_word`): a job that a user command stopped continues as soon as that is withdrawn. `guarded` is False if
     a user has said to ignore memory. `costly`: ending a job also costs the work of others. `remote_slots` is how many
     jobs other machines take at once; `remote_jobs` counts the jobs that they compile, which are not in `running`, and
-    those in `running` that are about to go there. `cores_taken`: other programs keep the cores busy, of which the build
-    uses little; it only explains why places stay taken.
+    those in `running` that are about to go there; `remote_waiting` counts those among them that wait for a host and
+    have yet to preprocess here. `cores_taken`: other programs keep the cores busy, of which the build uses little; it
+    only explains why places stay taken.
     """
 
     budget: float
@@ -118,6 +119,7 @@ class View:
     costly: bool = False
     remote_slots: int = 0
     remote_jobs: int = 0
+    remote_waiting: int = 0
     cores_taken: bool = False
 
     @property

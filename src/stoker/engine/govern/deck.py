@@ -13,6 +13,7 @@ from stoker.decide.policy.snapshot import Candidate, LiveJob
 from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.engine.jobs.remote_watch import RemoteWatch
 from stoker.engine.jobs.table import JobExpectations, JobTable
+from stoker.model.remote import NO_HOST_YET
 
 SHOWN_JOBS = 64
 """The oldest jobs, whose peak is announced again when the expectation changes: more than a screen shows."""
@@ -94,6 +95,10 @@ class DeckView:
         """Return how many jobs other machines compile, or are about to."""
         leaving = sum([self._remote.may_leave(job) for job in self._jobs.having(Life.RUNNING)])
         return len(self._jobs.away()) + leaving
+
+    def waiting_for_a_host(self) -> int:
+        """Return how many jobs wait for their first host, and will preprocess here once they have one."""
+        return sum([job.host == NO_HOST_YET for job in self._jobs.away()])
 
     def live(self, life: Life) -> tuple[LiveJob, ...]:
         """Running or frozen jobs."""

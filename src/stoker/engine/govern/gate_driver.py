@@ -15,6 +15,7 @@ from stoker.engine.govern.hosted_gate import HostedGate
 from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.engine.jobs.table import JobTable
 from stoker.model import events as ev
+from stoker.model.remote import HOSTLESS
 from stoker.sense.proc.jobs import JobUse
 
 STUCK_TICKS = 3
@@ -136,7 +137,8 @@ class GateDriver:
         """
         events: list[ev.Event] = []
         for job, launchers in jobs.items():
-            why = f"{job.was_away or job.host} has not compiled it; what it does here waits for its turn"
+            host = job.was_away or (job.host if job.host not in HOSTLESS else "no other machine")
+            why = f"{host} has not compiled it; what it does here waits for its turn"
             events.append(ev.Decided("governor", f"take back {job.job.label}", why))
             self.spare(job, launchers)
             self._jobs.take_back(job)

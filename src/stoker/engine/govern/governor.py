@@ -140,6 +140,7 @@ class Governor:
             costly=self._costly,
             remote_slots=slots,
             remote_jobs=self.deck.remote_jobs() if slots else 0,
+            remote_waiting=self.deck.waiting_for_a_host() if self._jobs.launched else 0,
             cores_taken=level.core_watch.taken,
         )
 

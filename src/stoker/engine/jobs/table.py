@@ -19,7 +19,7 @@ from stoker.engine.jobs.managed_job import NEXT, Doom, Life, ManagedJob
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.lessons import Lesson
-from stoker.model.remote import NO_HOST
+from stoker.model.remote import HOSTLESS
 from stoker.model.state import BuildState
 from stoker.model.tool import Tool
 from stoker.sense.proc.jobs import JobUse
@@ -328,10 +328,10 @@ class JobTable:
         return self.launched
 
     def send_away(self, job: ManagedJob, host: str) -> None:
-        """Another machine compiles a running job from now on: it takes no place here."""
+        """Another machine compiles a running job from now on, or it waits for one that will: it takes no place here."""
         _require(job.life is Life.RUNNING, f"job {job.jid} cannot be away: it is {job.life.value}")
         job.host = host
-        if host != NO_HOST:
+        if host not in HOSTLESS:
             job.was_away = host
         job.returned = False  # another host may take a job that one has given back
         self.version += 1

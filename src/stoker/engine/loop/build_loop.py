@@ -31,6 +31,7 @@ from stoker.engine.loop.sampler import Sampler
 from stoker.engine.loop.senses import Newborn, Scan, Senses
 from stoker.engine.steps import Roots
 from stoker.model import events as ev
+from stoker.model.remote import NO_HOST_YET
 from stoker.model.samples import JobSample
 from stoker.sense.commands.scheduler_args import ninja_arguments
 from stoker.sense.machine.machine import MachineReader
@@ -130,9 +131,15 @@ class BuildLoop:
             self._jobs.send_away(job, host)
         away = {pid: job for job in self._jobs.away() for pid in (job.job.pid, *job.seen.pids)}
         born, hosted = self._senses.born_below(away)
-        back = {
-            away[p.ppid]: away[p.ppid].seen.launchers or ((p.ppid, start),) for p, start in born if p.pid not in away
-        }
+        back = dict[ManagedJob, tuple[Key, ...]]()
+        for process, start in born:
+            job = away[process.ppid]
+            if process.pid in away or not job.host:
+                continue
+            if job.host == NO_HOST_YET:
+                self._jobs.bring_home(job)
+            else:
+                back[job] = job.seen.launchers or ((process.ppid, start),)
         back |= self._newly_hosted(hosted)
         events = self._take_back(back)
         return [*events, *self._governor.step()] if left or back else []
@@ -343,11 +350,15 @@ class BuildLoop:
             host = hosts.get(use.job.key, "")
             if host and job.life is Life.RUNNING and (job.counts or job.host not in ("", host)):
                 self._jobs.send_away(job, host)
-            elif job.host and job.lives and use.prepares:
+            elif job.host and job.lives and (use.prepares or self._begins(job, use)):
                 self._jobs.bring_home(job)
             elif job.host and job.lives and use.works_here:
                 back[job] = use.launchers
         return [*self._take_back(back), *(event for job in begun for event in self._gate.thaw_one(job))]
+
+    def _begins(self, job: ManagedJob, use: JobUse) -> bool:
+        """Return whether a job that had waited for its first host has one, which may be this machine."""
+        return job.host == NO_HOST_YET and use.works_here and not use.hosted
 
     def _ends(self, scan: Scan, now: float) -> list[ev.Event]:
         """Find out how jobs ended: by ninja's records, or because there is none although ninja only waits."""

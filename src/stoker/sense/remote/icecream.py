@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stoker.contract.process import Key
-from stoker.model.remote import NO_HOST, RemoteEngine, RemoteHost, RemoteKind
+from stoker.model.remote import NO_HOST, NO_HOST_YET, RemoteEngine, RemoteHost, RemoteKind
 from stoker.sense.proc.hosted_compilers import SOURCE_ENDS
 from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.processes import PROC, read_cmdline, read_cwd, read_variables
@@ -33,6 +33,10 @@ LOST_SECONDS = 10.0
 STALE_SECONDS = 15.0
 """Seconds after which an answer is no longer used: a question is given up long before that."""
 
+WAITING_SECONDS = 0.5
+"""Seconds after which a client that has no host and runs nothing here counts as waiting for one: an idle machine starts
+the preprocessor within a few hundredths of a second."""
+
 _NAMES = ("ICECC_SCHEDULER", "USE_SCHEDULER")
 
 
@@ -47,6 +51,7 @@ class IcecreamReader:
         self._proc = proc_root
         self._find = find
         self._files: dict[Key, str] = {}
+        self._met_at: dict[Key, float] = {}
         self._link: SchedulerLink | None = None
         self._asking: asyncio.Task[None] | None = None
         self._ask_at = 0.0
@@ -67,14 +72,25 @@ class IcecreamReader:
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         """Return what the clients of these jobs wait for, and the hosts."""
-        self._meet(jobs)
+        self._meet(jobs, now)
         self._ask_when_due(jobs)
         self._match()
         here = frozenset(key for key, job in self._given.items() if job.host in self._own)
         waits = {key: job.host for key, job in self._given.items() if self._is_elsewhere(job, now)}
         engine = self._engine()
+        before = dict(self._had)
         waits |= self._without_a_host(waits)
-        return RemoteLook(engine, waits, here)
+        return RemoteLook(engine, {**self._without_a_host_yet(before, now), **waits}, here)
+
+    def _without_a_host_yet(self, had: Mapping[Key, str], now: float) -> dict[Key, str]:
+        """Return the clients that have had no host and run nothing here, by a fresh answer: each waits for one, for the
+        compiler to be sent there, or for the place of this machine."""
+        if self._listing is None or now - self._listed_at > STALE_SECONDS:
+            return {}
+        begun = {key for key, job in self._given.items() if job.compiles}
+        known = [key for key, met in self._met_at.items() if met <= self._listed_at - WAITING_SECONDS]
+        waiting = [key for key in known if key not in begun and key not in had and not self._has_child(key)]
+        return dict.fromkeys(waiting, NO_HOST_YET)
 
     def _without_a_host(self, elsewhere: Mapping[Key, str]) -> dict[Key, str]:
         """Return the clients whose host the scheduler no longer lists, and which have no other host and no compiler
@@ -114,9 +130,11 @@ class IcecreamReader:
 
     # -- who compiles what -------------------------------------------------------------------------------------
 
-    def _meet(self, jobs: Iterable[JobUse]) -> None:
-        """Find out once for each client which source it compiles."""
+    def _meet(self, jobs: Iterable[JobUse], now: float) -> None:
+        """Find out once for each client which source it compiles. One that is stopped has yet to ask for a host."""
         launchers = {key for use in jobs for key in use.launchers}
+        asking = {key for use in jobs if use.state == "running" for key in use.launchers}
+        self._met_at = {key: self._met_at.get(key, now) for key in asking}
         if launchers == self._files.keys():
             return
         self._matched = None
