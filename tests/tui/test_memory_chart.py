@@ -129,7 +129,7 @@ def test_a_jobs_box_shows_its_course_and_whether_it_is_on_the_critical_path() ->
     lines = [text_of(line).strip() for line in details(made.state.jobs[1], made.state, builds.START + 40, 70, UNICODE)]
     assert "▁▂▃▄▅▆▇█" in lines
     assert any(line.startswith("critical") for line in lines)
-    assert "for about 2 min on a core of its own" in " ".join(lines)
+    assert "it takes about 2 min on a core of its own" in " ".join(lines)
 
 
 def test_a_budget_that_is_exceeded_stands_beside_its_own_line_below_a_round_top() -> None:

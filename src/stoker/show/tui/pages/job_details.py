@@ -102,12 +102,12 @@ def _expected(job: Job, now: float) -> str | None:
     """Return what a job is expected to need, and for how long; unknown once it has exceeded that."""
     if job.expected is None:
         return None
-    beyond = job.expected <= job.peak_rss
-    peak = "unknown: it holds more than was expected" if beyond else f"{format_bytes(job.expected)} at its peak"
-    if beyond and job.rss < job.peak_rss:
-        peak = "unknown: it held more than was expected"
-    lasts = job.lasts is not None and job.lasts > job.age(now)
-    return f"{peak}, for about {format_rough(job.lasts)} on a core of its own" if job.lasts and lasts else peak
+    lasts = job.lasts if job.lasts is not None and job.lasts > job.age(now) else None
+    about = f"about {format_rough(lasts)} on a core of its own" if lasts is not None else ""
+    if job.expected > job.peak_rss:
+        return f"{format_bytes(job.expected)} at its peak" + (f", for {about}" if about else "")
+    holds = "holds" if job.rss == job.peak_rss else "held"
+    return f"unknown: it {holds} more than was expected" + (f"; it takes {about}" if about else "")
 
 
 def _used(job: Job, g: Glyphs) -> list[tuple[str, str]]:
