@@ -62,8 +62,21 @@ def test_the_axis_reaches_no_further_back_than_the_build() -> None:
     for seconds in (14, 139):
         state = story(GIB, *[0] * 7, seconds=seconds).state
         axis = text_of(memory_chart.memory_chart(at(state), 110, 8, UNICODE)[-1])
-        assert "start" in axis
+        assert axis.lstrip().startswith(f"{UNICODE.corner}start"), "no blank columns before it"
         assert " ago" not in axis
+
+
+def test_a_young_chart_grows_and_what_is_to_come_has_the_rest_of_the_width() -> None:
+    axes = [memory_chart.axis_of(story(GIB, *[0] * 7, seconds=seconds).state, 100) for seconds in (5, 30, 59)]
+    assert [axis.past for axis in axes] == [6, 31, 60]
+    assert {axis.columns for axis in axes} == {100}
+    bottom = drawn(story(GIB, *[0] * 7, seconds=20))[-2]
+    assert all(cell in PAST for cell in bottom[AXIS_WIDTH + 1 : AXIS_WIDTH + 21])
+
+
+def test_an_old_chart_fills_a_wide_screen() -> None:
+    for columns in (110, 190):
+        assert memory_chart.axis_of(story(GIB, *[0] * 7, seconds=400).state, columns).columns == columns
 
 
 def test_columns_move_by_whole_steps_only() -> None:

@@ -13,12 +13,19 @@ from stoker.model.status import time_left
 from stoker.model.text import clean
 from stoker.model.units import format_duration, format_share
 from stoker.show.left_text import left_text
-from stoker.show.tui.pages.lines import GAP, Line, Part, elide_end, elide_middle, spread, width_of
+from stoker.show.tui.pages.lines import GAP, Line, Part, elide_end, elide_middle, pad, spread, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 LEAST_BAR = 10
 """Minimum cells of a bar with the gaps around the text after it; if it gets fewer, the band of the ETA is dropped."""
+
+SHARE_ROOM = 4
+"""Cells for what share is done."""
+
+ETA_ROOMS = (22, 24, 30, 38)
+"""Possible widths of the remaining time: in minutes, before it is known, and in hours. If it took only the cells of its
+text, the bar's length would change each second."""
 
 PHASE_INKS = {
     "done": "ok",
@@ -101,11 +108,11 @@ def progress(m: Moment, width: int, g: Glyphs) -> Line:
     tail: list[Part] = []
     share = p.share
     if share is not None and p.total_known:
-        tail.append(Part(f"{p.finished}/{p.total}", "text bold"))
+        tail.append(Part(f"{p.finished:>{len(str(p.total))}}/{p.total}", "text bold"))
     elif state.schedulers:
         tail.append(Part(f"{p.finished} done", "text bold"))
     if share is not None:
-        tail += [GAP, Part(format_share(share), "text bold")]
+        tail += [GAP, Part(pad(format_share(share), SHARE_ROOM, right=True), "text bold")]
     if p.failed:
         tail += [GAP, Part(f"{g.fail} {p.failed} failed", "error bold")]
     if p.killed:
@@ -113,15 +120,21 @@ def progress(m: Moment, width: int, g: Glyphs) -> Line:
         tail += [GAP, Part(f"{g.killed} {p.killed} {words}", "killed bold")]
     if left_out := will_not_run(state):
         tail += [GAP, Part(f"{left_out} will not run", "warn bold")]
+    room = width - width_of(tail) - LEAST_BAR
     eta = eta_text(m, p)
-    if eta and width_of(tail) + cell_len(eta) + LEAST_BAR > width:
+    if eta and cell_len(eta) > room:
         eta = eta_text(m, p, band=False)
     if eta:
-        tail += [GAP, Part(_plain_dashes(eta, g), "text")]
+        tail += [GAP, Part(_plain_dashes(pad(eta, _eta_room(eta, room)), g), "text")]
     room = width - width_of(tail) - 2
     if not tail:
         return (Part(g.todo * width, "bar_empty"),)
     return (*progress_bar(share, max(0, room), g, failed=bool(p.failed)), GAP, *tail)
+
+
+def _eta_room(eta: str, room: int) -> int:
+    """Return how many cells the remaining time takes: as many as it will take for a while, if there is `room`."""
+    return next((cells for cells in ETA_ROOMS if cell_len(eta) <= cells <= room), cell_len(eta))
 
 
 def progress_bar(share: float | None, width: int, g: Glyphs, *, failed: bool = False) -> Line:

@@ -21,17 +21,17 @@ from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 PAST_SHARE = 0.6
-"""Share of the chart's columns to the left of now."""
+"""Share of the chart's columns to the left of now, once a build is old enough to fill them."""
 
 COLUMN_SECONDS = (1, 2, 3, 4, 5)
 """Possible durations of a column: short while a build is young. Longer ones cost fewer bytes, because all columns
 shift by one at the end of each."""
 
-MOST_PAST, MOST_FUTURE = int(RECENT_SPACING * MAX_RECENT_POINTS) // 5, OUTLOOK_SECONDS[-1] // 5
-"""Columns of the longest duration for the whole recorded past, and for the whole forecast."""
+REMEMBERED, WORTH_SEEING = int(RECENT_SPACING * MAX_RECENT_POINTS), 300
+"""Seconds of the recorded past, and those for which columns get longer, if need be."""
 
-START = "start"
-"""Marks the start of a young build on the axis."""
+START, LEAST_BETWEEN = "start", 4
+"""Marks the start of a young build on the axis, and cells from there to the end of `now`."""
 
 LEAST_COLUMNS = 20
 LEAST_POINTS = 2
@@ -53,12 +53,15 @@ class TimeAxis:
 
 
 def axis_of(state: BuildState, columns: int) -> TimeAxis:
-    """Return the axis for a build; its steps are short while the build is young."""
+    """Return the axis for a build. That of a young one begins at its start and grows; the forecast has the rest."""
     foreseen = state.level.target is not None
-    past = min(MOST_PAST, int(columns * PAST_SHARE) if foreseen else columns)
-    age = state.time - state.started
-    step = next((s for s in COLUMN_SECONDS if s * past >= age), COLUMN_SECONDS[-1])
-    return TimeAxis(min(columns, past + MOST_FUTURE * foreseen), past, step, state.time)
+    most = int(columns * PAST_SHARE) if foreseen else columns
+    age = min(state.time - state.started, WORTH_SEEING)
+    step = next((s for s in COLUMN_SECONDS if s * most >= age), COLUMN_SECONDS[-1])
+    lived = math.floor(state.time / step) - math.floor(state.started / step) + 1
+    past = max(1, min(most, REMEMBERED // step, lived))
+    ahead = min(columns - past, OUTLOOK_SECONDS[-1] // step) if foreseen else 0
+    return TimeAxis(past + ahead, past, step, state.time)
 
 
 def is_worth_drawing(state: BuildState, width: int) -> bool:
@@ -115,11 +118,10 @@ def _to_come(axis: TimeAxis, state: BuildState) -> list[float]:
 
 
 def _left_label(axis: TimeAxis, started: float, g: Glyphs) -> str:
-    """Return how far back the axis begins; for a younger build, where it started."""
+    """Return how far back the axis begins, or that it begins at the start of the build; empty where it has no room."""
     start = axis.column(started)
-    if start <= 0:
-        return f"{format_rough(axis.past * axis.step)} ago"
-    return g.rule * start + START if start + cell_len(START) + 3 < axis.past else ""
+    label = f"{format_rough(axis.past * axis.step)} ago" if start < 0 else g.rule * start + START
+    return label if cell_len(label) + LEAST_BETWEEN <= axis.past else ""
 
 
 def _axis_line(axis: TimeAxis, started: float, margin: int, g: Glyphs, *, promises: bool) -> Line:
