@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stoker.model import events as ev
 from stoker.model.state import BuildState, DecisionEntry, Notice
+from stoker.show.tui.pages import decision_lines
 from stoker.show.tui.pages.decision_kinds import counts, kinds_of, with_stops_gathered
+from stoker.show.tui.pages.lines import text_of as text_of_line
 from stoker.show.tui.pages.moment import time_of_day
+from stoker.show.tui.terminal.glyphs import UNICODE
 
 from . import builds
 from .apps import settle, shown
 from .builds import START, FakeSource
 from .pictures import text_of
+from .test_views import at
 
 
 def by(who: str, at: float, what: str, why: str = "memory is short") -> DecisionEntry:
@@ -133,3 +139,11 @@ async def test_home_goes_to_the_oldest_entry_and_end_to_the_newest() -> None:
         await pilot.press("end")
         await settle(pilot)
         assert "level 60 → 61" in text_of(app)
+
+
+@pytest.mark.parametrize("rows", range(1, 12))
+def test_the_panel_of_a_wide_screen_begins_with_the_head_of_an_entry(rows: int) -> None:
+    lines = [text_of_line(line) for line in decision_lines.decisions(at(busy()), 64, rows, UNICODE, whole=True)]
+    assert len(lines) == rows
+    assert lines[0][:2].isdigit(), lines[0]
+    assert "thaw" not in "".join(lines)

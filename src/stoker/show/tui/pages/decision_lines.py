@@ -147,15 +147,26 @@ def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = Fals
 
     Otherwise only the newest is shown in full, if there is room.
     """
-    newest = entries(m.state)[-rows:] if rows else []
     if whole:
-        lines = [line for entry in newest for line in entry_lines(entry, width, g)][-rows:]
+        lines = _whole(page_entries(m.state, None, m.now), width, rows, g)
     else:
+        newest = entries(m.state)[-rows:] if rows else []
         last = one_entry(newest[-1], width, rows, g) if newest else []
         lines = [*(entry_line(entry, width, g) for entry in newest[:-1]), *last][-rows:]
     if not lines and rows:
         lines = [fit((Part("none yet", "text_dim"),), width)]
     return [*lines, *[BLANK] * (rows - len(lines))]
+
+
+def _whole(found: Sequence[DecisionEntry | Notice], width: int, rows: int, g: Glyphs) -> list[Line]:
+    """Return as many of the newest entries as `rows` lines show in full; of the newest its first lines, at least."""
+    lines: list[Line] = []
+    for entry in reversed(found):
+        more = entry_lines(entry, width, g)
+        if lines and len(lines) + len(more) > rows:
+            break
+        lines = [*more, *lines]
+    return lines[:rows]
 
 
 def one_entry(entry: DecisionEntry | Notice, width: int, rows: int, g: Glyphs) -> list[Line]:
