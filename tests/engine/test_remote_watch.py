@@ -30,6 +30,9 @@ class Reader:
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
         return {}
 
+    def compiled_by(self, argv: Sequence[str], folder: str, /) -> str:
+        return ""
+
     async def finish(self) -> RemoteEngine | None:
         return None
 

@@ -42,6 +42,11 @@ def test_what_other_machines_did_is_said(hosts: tuple[RemoteHost, ...], finished
     assert outcome_text(state(remote=use(*hosts, finished=finished))) == text
 
 
+def test_what_nobody_counts_is_at_least_what_was_seen() -> None:
+    seen = RemoteUse((RemoteEngine("icecream", (RemoteHost("far", 3),)),), {"far": 27})
+    assert outcome_text(state(remote=seen)) == "at least 27 compiled elsewhere on 1 host"
+
+
 def test_the_plain_output_ends_with_it() -> None:
     renderer = PlainRenderer()
     renderer.update(Update(state(), "live"), START)

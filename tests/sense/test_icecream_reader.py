@@ -34,6 +34,7 @@ class Scheduler:
     def __init__(self) -> None:
         self.answer = HOSTS
         self.place = SchedulerAddress("127.0.0.1", 0)
+        self.asked = 0
         self._writers: list[asyncio.StreamWriter] = []
 
     @asynccontextmanager
@@ -50,6 +51,7 @@ class Scheduler:
         self._writers.append(writer)
         writer.write(b"200-ICECC 1.4\n200 Use 'help'\n")
         while await reader.readline() == b"listcs\n":
+            self.asked += 1
             writer.write(self.answer.encode() + b"200 done\n")
         writer.close()
 
@@ -264,3 +266,50 @@ async def test_one_that_has_just_been_done_has_lost_no_host(clients: Clients) ->
 
     async with Scheduler().run() as scheduler:
         await with_reader(clients, use, scheduler)
+
+
+SHORT = ("/bin/sh", "-c", "icecc g++ -O2 -c ../src/short.cpp -o short.o")
+
+
+async def test_what_is_done_between_two_looks_was_where_the_scheduler_had_it(clients: Clients) -> None:
+    clients.add(21, "src/f1.cpp")
+
+    async def use(reader: IcecreamReader, scheduler: Scheduler) -> None:
+        await settled(reader, clients, lambda look: look.engine)
+        short, here = "14 WAIT sub:near on:far w/src/short.cpp", "15 COMP sub:near on:near w/here.cpp"
+        scheduler.answer = f"{HOSTS}   {short}\n   {here}\n"
+        await told(reader, scheduler)
+        scheduler.answer = HOSTS
+        await told(reader, scheduler)
+        assert reader.compiled_by(("icecc", "g++", "-c", "here.cpp"), "/w") == ""
+        assert reader.compiled_by(("icecc", "g++", "-c", "never.cpp"), "/w") == ""
+        assert reader.compiled_by(SHORT, "/w/build") == "far"
+        assert reader.compiled_by(SHORT, "/w/build") == "", "once"
+
+    async with Scheduler().run() as scheduler:
+        await with_reader(clients, use, scheduler)
+
+
+async def test_what_a_lost_host_had_been_given_was_not_done_there(clients: Clients) -> None:
+    clients.add(21, "src/f1.cpp")
+
+    async def use(reader: IcecreamReader, scheduler: Scheduler) -> None:
+        await settled(reader, clients, lambda look: look.engine)
+        scheduler.answer = HOSTS + "   14 WAIT sub:near on:far w/src/short.cpp\n"
+        await told(reader, scheduler)
+        scheduler.answer = HOSTS[HOSTS.index(" near") :]
+        await told(reader, scheduler)
+        assert reader.compiled_by(SHORT, "/w/build") == ""
+
+    async with Scheduler().run() as scheduler:
+        await with_reader(clients, use, scheduler)
+
+
+async def told(reader: IcecreamReader, scheduler: Scheduler) -> None:
+    """Wait, without a look, until the reader has asked twice again."""
+    before = scheduler.asked
+    for _ in range(500):
+        if scheduler.asked >= before + 2:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it does not ask between looks")

@@ -38,7 +38,8 @@ def finished_on(state: BuildState, host: RemoteHost) -> int:
 
 
 def outcome_text(state: BuildState) -> str:
-    """Return what other machines did for a build: `31 compiled elsewhere on 2 hosts, 7 fell back`; empty if nothing."""
+    """Return what other machines did for a build: `at least 31 compiled elsewhere on 2 hosts, 7 fell back`; empty if
+    nothing. Only sccache counts by itself: of the others, a job shorter than two looks may be missed."""
     hosts = [host for engine in state.remote.engines for host in engine.hosts]
     done = [finished_on(state, host) for host in hosts]
     back = sum(host.fallbacks for host in hosts)
@@ -47,7 +48,8 @@ def outcome_text(state: BuildState) -> str:
     fell = f", {back} fell back" if back else ""
     if not sum(done):
         return f"none compiled elsewhere{fell}"
-    return f"{sum(done)} compiled elsewhere on {count(sum(map(bool, done)), 'host')}{fell}"
+    least = "" if all(engine.kind == "sccache" for engine in state.remote.engines) else "at least "
+    return f"{least}{sum(done)} compiled elsewhere on {count(sum(map(bool, done)), 'host')}{fell}"
 
 
 def count(number: int, what: str) -> str:

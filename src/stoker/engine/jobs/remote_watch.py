@@ -106,6 +106,14 @@ class RemoteWatch:
                 found[job] = host or reader.kind
         return found
 
+    def compiled_by(self, job: ManagedJob, folder: str) -> str:
+        """Return the host that compiled an exited job of a scheduler in `folder`, if no look has found it there but the
+        engine says so."""
+        reader = self._readers.get(job.job.sends) if job.job.sends is not None else None
+        if reader is None or job.was_away or job.returned:
+            return ""
+        return reader.compiled_by(job.job.argv, folder)
+
     def fell_back(self, host: str) -> None:
         """Count a job that this host had taken and that is compiled here after all."""
         self._fallbacks[host] += 1

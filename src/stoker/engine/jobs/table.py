@@ -336,6 +336,10 @@ class JobTable:
         job.returned = False  # another host may take a job that one has given back
         self.version += 1
 
+    def credit(self, job: ManagedJob, host: str) -> None:
+        """Note that another machine had compiled an exited job, which nobody has seen there."""
+        job.was_away = host
+
     def bring_home(self, job: ManagedJob) -> None:
         """A remote job prepares something here before it continues elsewhere."""
         _require(bool(job.host), f"job {job.jid} was not away")

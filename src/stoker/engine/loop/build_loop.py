@@ -179,7 +179,16 @@ class BuildLoop:
         for job in jobs:
             if job is not None:
                 self._gate.exited(job)
+                self._credit(job)
         return any(job is not None for job in jobs)
+
+    def _credit(self, job: ManagedJob) -> None:
+        """Find out whether an exited job was on another machine although no look has found it there."""
+        if job.job.sends is None or job.ended or job.job.scheduler not in self._schedulers:
+            return
+        folder = self._schedulers.book(job.job.scheduler).scheduler.directory
+        if host := self._remote.compiled_by(job, folder):
+            self._jobs.credit(job, host)
 
     def read_logs(self, now: float) -> list[ev.Event]:
         """Return the jobs that ninja has recorded since the last reading."""

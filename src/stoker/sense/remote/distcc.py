@@ -121,6 +121,10 @@ class DistccReader:
         """Return which of these wait for a host."""
         return self._waiting(self._states(launchers, now))
 
+    def compiled_by(self, _argv: Sequence[str], _folder: str, /) -> str:
+        """Return nothing: distcc only says where clients are while they run."""
+        return ""
+
     async def finish(self) -> None:
         """Return None: a last look shows all counts."""
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from stoker.contract.process import Key
 from stoker.model.remote import NO_HOST, NO_HOST_YET, RemoteEngine, RemoteHost, RemoteKind
+from stoker.sense.commands.shell import shell_text, split_commands
 from stoker.sense.proc.hosted_compilers import SOURCE_ENDS
 from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.processes import PROC, read_cmdline, read_cwd, read_variables
@@ -29,6 +30,12 @@ ASK_SECONDS, ASK_SHARE = 0.25, 0.0025
 
 LOST_SECONDS = 10.0
 """Seconds between two attempts to reach a scheduler that does not answer or is not known."""
+
+LOOK_SECONDS = 3.0
+"""Questions end this many seconds after the last look: the build has no client any more."""
+
+MAX_GIVEN = 4096
+"""Names of sources for which is remembered who was given them, until their clients have ended."""
 
 STALE_SECONDS = 15.0
 """Seconds after which an answer is no longer used: a question is given up long before that."""
@@ -60,6 +67,9 @@ class IcecreamReader:
         self._matched: Listing | None = None
         self._note = ""
         self._given: dict[Key, IcecreamJob] = {}
+        self._had_source: dict[str, dict[str, str]] = {}
+        """By name and listed path of a source, the last host that was given it; empty for this machine."""
+        self._looked_at = 0.0
         self._had: dict[Key, str] = {}
         """The last host of each client; NO_HOST once that host is gone."""
         self._own: frozenset[str] = frozenset()
@@ -72,6 +82,7 @@ class IcecreamReader:
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         """Return what the clients of these jobs wait for, and the hosts."""
+        self._looked_at = time.monotonic()
         self._meet(jobs, now)
         self._ask_when_due(jobs)
         self._match()
@@ -118,6 +129,15 @@ class IcecreamReader:
         pid = key[0]
         return bool(read_once(f"{self._proc}/{pid}/task/{pid}/children", 64))
 
+    def compiled_by(self, argv: Sequence[str], folder: str, /) -> str:
+        """Return the host that was given the source last. The client may have been too short for any look."""
+        text = shell_text(argv)
+        commands = [tuple(argv)] if text is None else split_commands(text)
+        path = next((_source(words, folder) for words in commands if _source(words, folder)), "")
+        listed = self._had_source.get(os.path.basename(path), {})
+        found = next((file for file in listed if _is_end(file, path)), None)
+        return listed.pop(found) if found is not None else ""
+
     async def finish(self) -> None:
         """Return None: a last look shows all counts."""
 
@@ -140,13 +160,7 @@ class IcecreamReader:
         self._matched = None
         self._files = {key: file for key, file in self._files.items() if key in launchers}
         for key in launchers - self._files.keys():
-            self._files[key] = self._source(key[0])
-
-    def _source(self, pid: int) -> str:
-        """Return the absolute path of a client's source; empty if its command line does not show it."""
-        words = read_cmdline(pid, self._proc)[1:]
-        named = next((w for w in words if w.endswith(SOURCE_ENDS) and not w.startswith("-")), "")
-        return os.path.normpath(os.path.join(read_cwd(pid, self._proc) or "/", named)) if named else ""
+            self._files[key] = _source(read_cmdline(key[0], self._proc), read_cwd(key[0], self._proc) or "/")
 
     def _match(self) -> None:
         """Match the clients with the scheduler's jobs, each job once, if either has changed."""
@@ -160,7 +174,7 @@ class IcecreamReader:
         self._given = {}
         for key, path in self._files.items():
             listed = by_name.get(os.path.basename(path), []) if path else []
-            found = next((job for job in listed if path.endswith("/" + job.file.lstrip("/"))), None)
+            found = next((job for job in listed if _is_end(job.file, path)), None)
             if found is not None:
                 listed.remove(found)
                 self._given[key] = found
@@ -195,19 +209,43 @@ class IcecreamReader:
         self._asking = asyncio.get_running_loop().create_task(self._ask(self._link))
 
     async def _ask(self, link: SchedulerLink) -> None:
-        listing = await link.ask()
-        if listing is None:
-            self._link = None
-            lost = "scheduler lost: " if self._hosts else ""
-            self._lose(f"{lost}icecream's scheduler at {link.address} does not answer")
-            return
-        self._listing, self._note, self._listed_at = listing, "", time.time()
-        self._own = own_names(((h.name, h.address) for h in listing.hosts), link.own_address)
-        self._ask_at = time.monotonic() + max(ASK_SECONDS, link.took / ASK_SHARE)
+        """Ask again and again while there are looks: a short compilation is only in answers between two of them."""
+        while time.monotonic() - self._looked_at < LOOK_SECONDS:
+            listing = await link.ask()
+            if listing is None:
+                self._link = None
+                lost = "scheduler lost: " if self._hosts else ""
+                self._lose(f"{lost}icecream's scheduler at {link.address} does not answer")
+                return
+            self._listing, self._note, self._listed_at = listing, "", time.time()
+            self._own = own_names(((h.name, h.address) for h in listing.hosts), link.own_address)
+            self._note_sources(listing)
+            await asyncio.sleep(max(ASK_SECONDS, link.took / ASK_SHARE))
+
+    def _note_sources(self, listing: Listing) -> None:
+        """Remember which host has been given which source of this machine, and forget hosts that are gone."""
+        hosts = {host.name for host in listing.hosts} - self._own
+        for listed in self._had_source.values():
+            listed.update({file: "" for file, host in listed.items() if host and host not in hosts})
+        for job in listing.jobs:
+            if job.client in self._own:
+                named = self._had_source.setdefault(os.path.basename(job.file), {})
+                named[job.file] = job.host if job.host in hosts else ""
+        self._had_source = dict(list(self._had_source.items())[-MAX_GIVEN:])
 
     def _lose(self, note: str) -> None:
         self._listing, self._given = None, {}
         self._note, self._ask_at = note, time.monotonic() + LOST_SECONDS
+
+
+def _source(words: Sequence[str], folder: str) -> str:
+    """Return the absolute path of the source in a client's command line; empty if it does not show it."""
+    named = next((w for w in words[1:] if w.endswith(SOURCE_ENDS) and not w.startswith("-")), "")
+    return os.path.normpath(os.path.join(folder, named)) if named else ""
+
+
+def _is_end(listed: str, path: str) -> bool:
+    return path.endswith("/" + listed.lstrip("/"))
 
 
 def _lost(host: RemoteHost, why: str) -> RemoteHost:

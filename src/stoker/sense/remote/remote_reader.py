@@ -42,6 +42,10 @@ class RemoteReader(Protocol):
     def glance(self, launchers: Sequence[Key], now: float) -> Mapping[Key, str]:
         """Read, between two looks, only which of these launcher processes wait for a host."""
 
+    def compiled_by(self, argv: Sequence[str], folder: str, /) -> str:
+        """Return the host that had this command's compilation, by answers since the last call for it; empty if none is
+        known. `argv` is of a job that has ended and that no look or glance has found there."""
+
     async def finish(self) -> RemoteEngine | None:
         """Read a last time after the build has ended; None if nothing is new since the last look."""
 
