@@ -12,7 +12,7 @@ import html
 import re
 import sys
 from collections.abc import AsyncIterator, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 from pathlib import Path
 
 from stoker.config.themes import load_themes, theme_folders
@@ -79,6 +79,47 @@ def shift_leading_spaces(svg: str) -> str:
     return LEADING_SPACES.sub(shifted, svg)
 
 
+BLOCKS = " ▁▂▃▄▅▆▇█"
+"""The columns of charts, each an eighth of a line higher than the one before."""
+
+BLOCK_TEXT = re.compile(r'<text class="([^"]+)" x="([\d.]+)" y="([\d.]+)"[^>]*>((?:[▁▂▃▄▅▆▇█]|&#160;)+)</text>')
+
+CELL, LINE, BASELINE = 12.2, 24.4, 18.5
+"""A cell's width and height, and how far it begins above the baseline, in the pixels of Rich's export."""
+
+
+def draw_blocks(svg: str) -> str:
+    """Draw chart columns as rectangles: no font's blocks fill a line, and charts would have gaps between lines."""
+
+    def drawn(match: re.Match[str]) -> str:
+        ink, x, y, text = match.groups()
+        bottom, rects = float(y) - BASELINE + LINE, []
+        for level, run in groupby(enumerate(html.unescape(text)), lambda cell: BLOCKS.find(cell[1])):
+            cells = list(run)
+            if level > 0:
+                high = LINE * level / (len(BLOCKS) - 1)
+                place = f'x="{float(x) + cells[0][0] * CELL:.1f}" y="{bottom - high:.2f}"'
+                size = f'width="{len(cells) * CELL:.1f}" height="{high:.2f}"'
+                rects.append(f'<rect class="{ink}" {place} {size} shape-rendering="crispEdges"/>')
+        return "".join(rects)
+
+    return BLOCK_TEXT.sub(drawn, svg)
+
+
+def widen_background(svg: str) -> str:
+    """Continue the screen's background to the window's edges, so that its last column does not touch the frame."""
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    ground = re.search(r'<rect fill="(#\w+)" x="0"', svg)
+    if size is None or ground is None:
+        return svg
+    wide = f'width="{float(size[1]) - 3:.1f}" height="{float(size[2]) - 50:.1f}"'
+    back = f'<rect fill="{ground[1]}" x="1.5" y="41" {wide}/>'
+    svg = re.sub(
+        r'(<clipPath id="[^"]+-clip-terminal">\s*<rect x="0" y="0" width=")[\d.]+', rf"\g<1>{float(size[1]) - 10}", svg
+    )
+    return svg.replace('<g transform="translate(9, 41)"', f'{back}<g transform="translate(9, 41)"', 1)
+
+
 def main(words: Sequence[str]) -> None:
     """Parse the words, write the picture."""
     journal, seconds, *rest = words
@@ -87,7 +128,7 @@ def main(words: Sequence[str]) -> None:
     source = Still(Path(journal), float(seconds))
     svg = asyncio.run(picture(source, (width, height), theme, keys))
     svg = FONT_FACE.sub("", svg)
-    Path(out).write_text(shift_leading_spaces(svg))
+    Path(out).write_text(widen_background(draw_blocks(shift_leading_spaces(svg))))
 
 
 if __name__ == "__main__":
