@@ -123,3 +123,23 @@ def test_engines_that_die_while_fallbacks_are_held_leave_nothing_stopped(
     assert 1 <= most <= 2
     assert len([e for e in stoker.events(build) if e["type"] == "engine_started"]) == deaths + 1
     assert held(folder) == 0
+
+
+def test_what_hosts_finish_while_no_engine_runs_is_counted(stoker: Stoker, farm: Farm, tmp_path: Path) -> None:
+    farm.start("127.0.0.1", 8)
+    stoker.env |= farm.env
+    folder = write_build(tmp_path / "build", 8)
+    build = stoker.detach(PYPI_NINJA, cwd=folder, jobs=2)
+    until(lambda: remote(stoker, build)["127.0.0.1"] == 8, "8 jobs elsewhere")
+    killed = {stoker.engine_pid(build)}
+    os.kill(*killed, signal.SIGKILL)
+    farm.let_go()
+    while len(list(folder.glob("u*.o"))) < 8:
+        if (engine := stoker.engine_pid(build)) not in killed and len(killed) < 6:
+            os.kill(engine, signal.SIGKILL)
+            killed.add(engine)
+        time.sleep(0.05)
+    ended = stoker.ended(build)
+    assert ended["exit_code"] == 0
+    (host,) = ended["remote"]["engines"][0]["hosts"]
+    assert (host["finished"], host["fallbacks"]) == (8, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.engine.jobs.newborn import Birth, Clocks, left_behind, managed
 from stoker.engine.jobs.table import JobTable
 from stoker.model import events as ev
+from stoker.model.remote import NO_HOST
 from stoker.model.state import BuildState, Job
 from stoker.sense.proc.jobs import JobProcess
 from stoker.sense.proc.processes import CLK_TCK, Process
@@ -56,3 +58,16 @@ def test_one_that_ended_while_no_engine_ran_has_not_run_while_it_stood() -> None
     table.add(job)
     table.exit(job.job.key, NOW, NOW + 5)
     assert table.end(job, ev.JobFinished(1, 1, "a.o", "cxx", 62.0, "ok")).seconds == pytest.approx(17.0)
+
+
+def test_what_another_machine_compiles_is_there_for_the_next_engine_too_until_it_looks() -> None:
+    job = adopted(replace(RUNNING, host="far"))
+    assert (job.host, job.was_away, job.counts) == ("far", "far", False)
+    assert adopted(replace(RUNNING, host=NO_HOST)).was_away == ""
+
+
+def test_what_another_machine_finished_while_no_engine_ran_is_counted_there() -> None:
+    table, job = JobTable(FixedExpectations(), BuildState()), left_behind(replace(RUNNING, host="far"), NINJA, NOW)
+    table.add(job)
+    table.exit(job.job.key, NOW, NOW + 5)
+    assert table.end(job, ev.JobFinished(1, 1, "a.o", "cxx", 62.0, "ok")).host == "far"

@@ -139,7 +139,8 @@ def test_the_only_server_is_the_host_of_all_that_wait_and_has_the_schedulers_pla
             hosts = list(look.engine.hosts)
             assert set(look.waits.values()) <= {"sccache-dist", "10.0.0.2:10501"}
             assert hosts[0].taken == max(0, 3 - len(look.waits))
-    assert hosts == [RemoteHost("10.0.0.2:10501", 2, hosts[0].taken, errors=5, compiled=7)]
+    known = RemoteHost("10.0.0.2:10501", 2, hosts[0].taken, errors=5, compiled=7, total=7, total_errors=5)
+    assert hosts == [known]
 
 
 @pytest.mark.parametrize(
@@ -273,6 +274,30 @@ def test_a_reader_that_takes_over_counts_on(tmp_path: Path, monkeypatch: pytest.
         assert engine is not None
         counted.append([(host.name, host.compiled, host.errors) for host in engine.hosts])
     assert counted == [[("server", 9, 4)], [("server", 11, 5)]]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "compiled"),
+    [
+        (stats(6, server=15), stats(7, server=17), [(12, 5), (14, 6)]),
+        (stats(0, server=2), stats(1, server=4), [(11, 4), (13, 5)]),
+    ],
+    ids=["three while no engine ran", "the server was restarted"],
+)
+def test_what_was_compiled_between_two_readers_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, then: str, compiled: list[tuple[int, int]]
+) -> None:
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    known = RemoteHost("server", 2, errors=4, compiled=9, total=12, total_errors=5)
+    build.reader.adopt(RemoteEngine("sccache", (known,)), 0.0)
+    at, uses = next(build.looks())
+    counted = []
+    for answer in (first, then):
+        build.answers.stats = answer
+        engine = build.reader.look(uses, at).engine
+        assert engine is not None
+        counted.append((engine.hosts[0].compiled, engine.hosts[0].errors))
+    assert counted == compiled
 
 
 def test_a_server_that_refuses_more_than_it_has_places_for_is_not_lost(

@@ -33,7 +33,8 @@ class RemoteHost:
     it. `errors` counts how often the system gave up on it, `fallbacks` the jobs of this build that it had and that
     compiled here in the end. `why_unused`: why the system sends nothing there now, empty if it does. `compiled`:
     compilations that the system itself has counted there for this build, if it does; one job may take several. `lost`:
-    it has failed or is gone, for everybody.
+    it has failed or is gone, for everybody. `total` and `total_errors` are what the system counts there for all builds,
+    from which a later engine continues.
     """
 
     name: str
@@ -44,6 +45,8 @@ class RemoteHost:
     why_unused: str = ""
     compiled: int = 0
     lost: bool = False
+    total: int = 0
+    total_errors: int = 0
 
 
 @dataclass(frozen=True, slots=True)

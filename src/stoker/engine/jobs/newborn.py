@@ -14,6 +14,7 @@ from stoker.act.tree import shows_stop
 from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.model import state as state_of
 from stoker.model.events import JobState
+from stoker.model.remote import HOSTLESS
 from stoker.sense.proc.jobs import JobProcess, JobUse
 from stoker.sense.proc.processes import CLK_TCK, PROC, Process
 from stoker.sense.proc.procfs import read_link
@@ -70,7 +71,8 @@ def by_age(births: Iterable[Birth]) -> list[Birth]:
 def managed(birth: Birth, now: float, clocks: Clocks, *, held: bool) -> ManagedJob:
     """Return the job at the start of its life here; `now` is Unix time. `held`: newborn jobs wait on deck.
 
-    A job that an earlier engine knew keeps its state, the order that put it there, and the time for which it stood.
+    A job that an earlier engine knew keeps its state, the order that put it there, the time for which it stood, and the
+    other machine that compiles it, until something shows that it does not.
     """
     before, fixed = birth.before, is_fixed(birth)
     state: JobState = "running" if fixed else arrival_state(birth, now, held=held)
@@ -93,6 +95,8 @@ def managed(birth: Birth, now: float, clocks: Clocks, *, held: bool) -> ManagedJ
         moved_by=before.moved_by if before is not None and before.state == state else "",
         announced_peak=(before.expected or 0) if before is not None else 0,
         idle=max(0.0, now - birth.job.started - before.age(now)) if before is not None else 0.0,
+        host=before.host if before is not None and state == "running" else "",
+        was_away=_other_machine(before),
         returned=before is not None and before.elsewhere > 0.0 and not before.host,
         elsewhere=before.elsewhere if before is not None else 0.0,
     )
@@ -123,9 +127,14 @@ def left_behind(before: state_of.Job, scheduler: SchedulerProcess, last_seen: fl
         use,
         known_as=before.state,
         watched=False,
+        was_away=_other_machine(before),
         idle=max(0.0, last_seen - before.started - before.age(last_seen)),
         elsewhere=before.elsewhere,
     )
+
+
+def _other_machine(before: state_of.Job | None) -> str:
+    return before.host if before is not None and before.host not in HOSTLESS else ""
 
 
 def target_of(birth: Birth) -> Target:

@@ -85,11 +85,15 @@ class SccacheDistReader:
         """The scheduler's answer with the most servers so far."""
         self._adopted = DistCounts()
         """What an earlier reader had counted."""
+        self._left = DistCounts()
+        """What the server had counted for all builds when that reader last asked."""
 
     def adopt(self, known: RemoteEngine, _at: float, /) -> None:
-        """Continue counting. What was compiled between the two readers is unknown."""
+        """Continue counting, by the counts of sccache's server at that time."""
         named = {host.name: host.compiled for host in known.hosts if host.compiled}
         self._adopted = DistCounts(named, max((host.errors for host in known.hosts), default=0))
+        total = {host.name: host.total for host in known.hosts if host.total}
+        self._left = DistCounts(total, max((host.total_errors for host in known.hosts), default=0))
 
     def look(self, jobs: Sequence[JobUse], now: float) -> RemoteLook:
         """Return which clients of these jobs wait for another machine, and the servers."""
@@ -170,10 +174,11 @@ class SccacheDistReader:
         names = self._names()
         places = fleet.places or self._most.places
         why = self._why_lost(fleet)
-        every = RemoteHost(self._host(), places, taken, errors=self._errors(), why_unused=why, lost=bool(why))
+        every = RemoteHost(self._host(), places, taken, self._errors(), why_unused=why, lost=bool(why))
+        every = replace(every, total_errors=self._done.errors)
         if self._most.servers == 1:
-            return RemoteEngine("sccache", (replace(every, compiled=self._done_by(names[-1]) if names else 0),), note)
-        each = tuple(RemoteHost(name, 0, compiled=self._done_by(name)) for name in names)
+            return RemoteEngine("sccache", (self._with_counts(every, names[-1]) if names else every,), note)
+        each = tuple(self._with_counts(RemoteHost(name, 0), name) for name in names)
         if not note:
             gone = self._most.servers - fleet.servers
             few = f" of {self._most.servers}, {gone} lost" if gone else ""
@@ -202,6 +207,9 @@ class SccacheDistReader:
     def _done_by(self, name: str) -> int:
         before = self._before.by_server.get(name, 0) if self._before is not None else 0
         return self._adopted.by_server.get(name, 0) + max(0, self._done.by_server.get(name, 0) - before)
+
+    def _with_counts(self, host: RemoteHost, name: str) -> RemoteHost:
+        return replace(host, compiled=self._done_by(name), total=self._done.by_server.get(name, 0))
 
     def _errors(self) -> int:
         before = self._before.errors if self._before is not None else 0
@@ -232,8 +240,9 @@ class SccacheDistReader:
         if done is None:
             return
         if self._before is None:
-            self._before = self._done = done
+            self._before, self._done = _begun_from(self._left, done), done
         if done.errors < self._done.errors or sum(done.by_server.values()) < sum(self._done.by_server.values()):
+            self._adopted = DistCounts({name: self._done_by(name) for name in self._names()}, self._errors())
             self._before = DistCounts()
         elif sum(done.by_server.values()) > sum(self._done.by_server.values()):
             self._bad_answers = self._failed_in_a_row = 0
@@ -249,6 +258,15 @@ class SccacheDistReader:
         launcher = next(key for use in jobs for key in use.launchers)
         named = (read_cmdline(launcher[0], self._proc) or (SERVER,))[0]
         return named if os.path.isabs(named) else shutil.which(SERVER, path=env.get("PATH")) or SERVER, env
+
+
+def _begun_from(left: DistCounts, now: DistCounts) -> DistCounts:
+    """Return from what to count: from `left`, of an earlier reader, if known; from 0 if the server has restarted."""
+    if not left.by_server:
+        return now
+    if now.errors < left.errors or any(now.by_server.get(name, 0) < done for name, done in left.by_server.items()):
+        return DistCounts()
+    return DistCounts({**now.by_server, **left.by_server}, left.errors)
 
 
 def _matters(name: str) -> bool:
