@@ -374,7 +374,12 @@ class TestWhatAPackageBrings:
         data = self.user_of(tmp_path, "libPackMore.so")
         path = wheel({"pack/_C.so": data}, HERE, project="Pack-CUDA-12", requires=["nvidia-cufft-cu12"])
 
-        assert judged(path, environment).condition == "pack, not installed here, brings libPackMore.so"
+        report = judged(path, environment)
+
+        assert report.condition == "pack, not installed here, brings libPackMore.so"
+        [problem] = [p for p in report.problems if "libPackMore.so" in p.what]
+        assert problem.what == "libPackMore.so: may come with pack, which its metadata do not require"
+        assert problem.remedy == "pip install pack, and verify again"
 
     def test_a_plugin_that_requires_nothing_awaits_it_too(
         self, tmp_path: Path, wheel: Write, environment: dict[str, str]
@@ -419,12 +424,18 @@ class TestWhatAPackageBrings:
             ("libcudnn.so.8", ["graphviz"], "graphviz"),
             ("libcudart.so.12", ["itk==5.4.*", "nvidia-ml-py", "numpy"], "itk, nvidia-ml-py"),
             ("libcusolver.so.11", ["cutensor-cu12", "cutensornet-cu12"], "cutensor-cu12, cutensornet-cu12"),
+            ("libcudart.so.12", ["cupy-cuda12x", "numpy"], "cupy-cuda12x"),
+            ("libnvrtc.so.12", ["nvidia-cublas-cu12==12.8.4.1"], "nvidia-cublas-cu12"),
+            ("libnvrtc.so.12", ["nvidia-cublas-cu12>=12.5,<12.8"], "nvidia-cublas-cu12"),
+            ("libnvrtc.so.13", ["nvidia-cublas~=13.0.0"], "nvidia-cublas"),
+            ("libnvrtc.so.13", ["nvidia-cublas==13.2.0.9"], "nvidia-cublas"),
         ],
     )
     def test_nvidias_libraries_are_not_awaited_from_who_cannot_bring_them(
         self, tmp_path: Path, wheel: Write, environment: dict[str, str], library: str, requires: list[str], said: str
     ) -> None:
-        """After the requirements of mxnet, ITK's CUDA modules and cudensitymat were installed, they still failed."""
+        """After the requirements of mxnet, ITK's CUDA modules and cudensitymat were installed, they still failed.
+        cupy brings CUDA's libraries only with its extra, and only newer cuBLAS brings NVRTC."""
         path = wheel({"pack/_C.so": self.user_of(tmp_path, library)}, HERE, requires=requires)
 
         report = judged(path, environment)
@@ -444,6 +455,14 @@ class TestWhatAPackageBrings:
             ("libcudart.so.12", ["xformers"]),
             ("libcustatevec.so.1", ["cuquantum-cu11"]),
             ("libcudart.so.12", ["nvidia-something-new-cu12"]),
+            ("libcudart.so.12", ["cupy-cuda12x[ctk]"]),
+            ("libcudart.so.12", ["cuda-quantum-cu12>=0.16,<0.17"]),
+            ("libcudart.so.12", ["cuda-quantum-cu12", 'tensorrt-cu12; extra == "trt"']),
+            ("libnvrtc.so.12", ["nvidia-cublas-cu12>=12.5.0"]),
+            ("libnvrtc.so.12", ["nvidia-cublas-cu12==12.9.3.*"]),
+            ("libnvrtc.so.12", ["nvidia-cublas-cu12>12.5,<12.9"]),
+            ("libnvrtc.so.13", ["nvidia-cublas<14"]),
+            ("libnvrtc.so.13", ["nvidia-cublas==13.1.2.11"]),
         ],
     )
     def test_they_are_awaited_from_who_requires_them(
@@ -452,6 +471,27 @@ class TestWhatAPackageBrings:
         path = wheel({"pack/_C.so": self.user_of(tmp_path, library)}, HERE, requires=requires)
 
         assert judged(path, environment).exit_status() == 0
+
+    def test_torch_brings_no_library_but_its_own_and_its_vendors(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        path = wheel({"pack/_C.so": self.user_of(tmp_path, "libodd.so.3")}, HERE, requires=["torch==2.14.*", "numpy"])
+
+        report = judged(path, environment)
+
+        assert (report.verdict, report.condition) == ("no", "")
+        assert grave(report)[0].what.startswith("libodd.so.3 is missing")
+
+    def test_libraries_of_huaweis_toolkit_are_the_systems_as_rocms_are(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        """torch_npu: no package has them."""
+        path = wheel({"pack/_C.so": self.user_of(tmp_path, "libhccl.so", "libascendcl.so")}, HERE, requires=["torch"])
+
+        report = judged(path, environment)
+
+        assert (report.exit_status(), report.condition) == (0, "")
+        assert [p.what for p in report.problems if "CANN" in p.what] == ["libhccl.so, libascendcl.so: CANN brings them"]
 
     def test_what_an_extra_requires_counts_where_it_is_installed(
         self, tmp_path: Path, wheel: Write, user: bytes, install: Callable[..., Path], environment: dict[str, str]

@@ -229,7 +229,7 @@ def _system_libraries(unit: VerifyUnit, brought: Brought, found: LinkFindings) -
     names = {
         n: None for _, li in users for n in li.dynamic.needed
         if n not in inside and n not in SYSTEM_LIBRARIES and n not in brought.libraries and not _LOADER.fullmatch(n)
-        and not provider(n, li.dynamic.needed, li.path.name) and not bringer(n, brought.absent)
+        and not provider(n, li.dynamic.needed, li.path.name) and not bringer(n, brought.absent, brought.limits)
         and not CUDA.fullmatch(n) and n not in found.awaited
     }  # fmt: skip
     if not names:

@@ -36,6 +36,13 @@ _PROVIDERS = (
         ),
         "ROCm",
     ),
+    (
+        re.compile(
+            r"lib(?:acl_(?:cblas|dvpp|op_compiler|rt|tdt_\w+)|ascend\w+|atb|fmk_\w*parser|ge_(?:common|compiler|executor|runner)"
+            r"|graph(?:_base)?|hccl|hcomm|msprofiler|nnopbase|opapi\w*|register|runtime|tbe_adapter)\.so"
+        ),
+        "CANN",
+    ),
     (re.compile(r"libpython3(?:\.\d+t?)?\.so(?:\.1\.0)?"), "Python"),
 )
 """Libraries that are loaded before the file, or that come with the driver on the machine that has the GPU."""

@@ -20,7 +20,15 @@ from stoker.verify.library_builds import library, vendors
 from stoker.verify.linking.libraries import CUDA, Closure, Linker, MissingLibrary, SharedLibrary, foreign_paths
 from stoker.verify.linking.nvidia_packages import cuda_major, cuda_without_packages, folder_of, nvidias, package_with
 from stoker.verify.linking.python_facts import NOTHING, Brought
-from stoker.verify.linking.requirements import bare, best_extra, bringer, may_bring, plugin_host, unable_to_bring
+from stoker.verify.linking.requirements import (
+    bare,
+    best_extra,
+    bringer,
+    may_bring,
+    named_after,
+    plugin_host,
+    unable_to_bring,
+)
 from stoker.verify.linking.undefined import lacking_versions, undefined_symbols
 from stoker.verify.python_imports import Need, names_library, needs_of
 
@@ -170,7 +178,8 @@ class _Examination:
                 continue
             if missing.name.rpartition("/")[2] in self.unit.unread:
                 continue
-            who = missing.provider or bringer(missing.name, self.unit.brought.absent)
+            brought = self.unit.brought
+            who = missing.provider or bringer(missing.name, brought.absent, brought.limits)
             torch_here = who == "torch" and "libc10.so" in closure.by_name
             if torch_here:
                 who = ""  # torch is loaded, but with the libraries of another CUDA version
@@ -254,13 +263,20 @@ class _Examination:
         return "; ".join(texts)
 
     def _may_bring(self, name: str) -> list[str]:
-        # A package with an extension module of its own is no plugin, but another build of its host (faiss-gpu).
+        brought = self.unit.brought
+        return may_bring(name, brought.absent, self._host(), brought.limits)
+
+    def _host(self) -> str:
+        """Return the package that this one is a plugin of, if its metadata do not require that; "" otherwise."""
         host = plugin_host(self.unit.title)
+        # A package with an extension module of its own is no plugin, but another build of its host (faiss-gpu).
         apart = bool(host) and not any(map(self._extension, self.unit.libraries))
-        return may_bring(name, self.unit.brought.absent, host if apart else "")
+        return host if apart and host not in map(bare, self.unit.brought.absent) else ""
 
     def _in_an_extra(self, name: str) -> bool:
-        return any(bringer(name, r) for r in self.unit.brought.by_extra.values())
+        """Whether an extra names the package with this library, which is then not required otherwise. What its packages
+        require says nothing: cudaq-qec's extra for TensorRT brings libcudart too, as its cuda-quantum does."""
+        return any(named_after(name, r) for r in self.unit.brought.by_extra.values())
 
     def _extras(self, names: Sequence[str]) -> list[str]:
         """Return the fewest extras that together bring all that any extra brings of these: extras for different CUDA
@@ -274,17 +290,18 @@ class _Examination:
     def _condition(self) -> str:
         if not self.awaited:
             return ""
-        absent = self._awaited_of()
+        absent = self._awaited_of(self.awaited)
         any_of = "one of " if len(absent) > 1 else ""
         return f"{any_of}{_listed(absent)}, not installed here, brings {_listed([*self.awaited])}"
 
     def _assumed_useless(self) -> list[str]:
         """Return missing requirements that are assumed to bring none of NVIDIA's libraries."""
         names = [m.name for more in self.lost.values() for m in more if nvidias(m.name)]
-        return unable_to_bring(names, self.unit.brought.absent)
+        brought = self.unit.brought
+        return [r for r in unable_to_bring(names, brought.absent, brought.limits) if r not in self.expected]
 
-    def _awaited_of(self) -> list[str]:
-        return [*dict.fromkeys(r for may in self.awaited.values() for r in may)]
+    def _awaited_of(self, names: Iterable[str]) -> list[str]:
+        return [*dict.fromkeys(r for name in names for r in self.awaited[name])]
 
     def _failing(self) -> set[Path]:
         """Return what will not load, itself or because of one of the unit's own libraries that it needs."""
@@ -342,17 +359,22 @@ class _Examination:
             text = f"{_listed(list(names))}: {who} brings {_it(names)}"
             if who == "torch":
                 text += ", and must be imported first; none that fits is installed here"
-            elif who not in ("Python", "the NVIDIA driver", "ROCm"):
+            elif who not in ("Python", "the NVIDIA driver", "ROCm", "CANN"):
                 text += ", which is required; none that fits is installed here"
             notes.append(Problem("info", self.unit.title, text))
         if useless := self._assumed_useless():
             who = _listed(useless, _MAX_LIBRARIES)
             what = f"{who}: not installed here, and assumed to bring none of NVIDIA's libraries"
             notes.append(Problem("info", self.unit.title, what))
-        if self.awaited:
+        host = self._host()
+        of_host = [n for n, may in self.awaited.items() if may == [host]]
+        if of_host:
+            what = f"{_listed(of_host, _MAX_LIBRARIES)}: may come with {host}, which its metadata do not require"
+            notes.append(Problem("warning", self.unit.title, what, f"pip install {host}, and verify again"))
+        if rest := [n for n in self.awaited if n not in of_host]:
             what = (
-                f"{_listed([*self.awaited], _MAX_LIBRARIES)}: may come with requirements that are not installed here: "
-                f"{_listed(self._awaited_of(), _MAX_LIBRARIES)}"
+                f"{_listed(rest, _MAX_LIBRARIES)}: may come with requirements that are not installed here: "
+                f"{_listed(self._awaited_of(rest), _MAX_LIBRARIES)}"
             )
             notes.append(Problem("warning", self.unit.title, what, "install the requirements, and verify again"))
         return notes

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from packaging.specifiers import Specifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from stoker.verify.library_builds import vendors
 from stoker.verify.linking.libraries import CUDA
@@ -35,13 +38,29 @@ _APART = {
 """Not in the toolkit: NAME-cu12, NAME-cu13."""
 
 _REQUIRES = {
+    "cublas": ("nvrtc",),
     "cudnn": ("cublas", "cublasLt", "nvrtc"), "cusolver": ("cublas", "cublasLt", "cusparse", "nvJitLink"),
     "cusparse": ("nvJitLink",), "cufft": ("nvJitLink",), "cudss": ("cublas", "cublasLt"),
     "cutensornet": ("cutensor",), "cudensitymat": ("cutensor", "cutensornet"),
     "cublasmp": ("cublas", "cublasLt"), "tensorrt": ("cudart",),
+    "cuda-quantum": (
+        "cudart", "cublas", "cublasLt", "curand", "cusolver", "cusparse", "nvJitLink", "nvrtc", "custatevec",
+        "cutensornet", "cudensitymat", "cutensor",
+    ),
     "cuquantum": ("custatevec", "cutensornet", "cudensitymat", "cutensor"),
 }  # fmt: skip
 """Other NVIDIA libraries that a package of NVIDIA's brings through its requirements, for CUDA 12 and 13."""
+
+_SINCE = {
+    ("nvidia-cublas-cu12", "nvrtc"): ("12.8.5", "12.9.2"),
+    ("nvidia-cublas", "nvrtc"): ("13.1.1", "13.2.2", "13.4"),
+}
+"""The first versions that have one of these requirements if earlier ones had not: of each series, the last one's for
+all later ones."""
+
+Limits = Mapping[str, SpecifierSet]
+"""The versions that requirements admit, by name."""
+NO_LIMITS: Limits = {}
 
 _FOR_CUDA = re.compile(
     r"cu\d{2,3}|cuda|gpu|nvidia|cupy|rapids|torch|tensorflow|jax|paddle|mxnet|\bcu(?:cim|df|graph|ml|opt|vs)\b|nemo|dali|tensorrt"
@@ -56,17 +75,19 @@ _FRAMEWORKS = frozenset((
 
 _BINDINGS = re.compile(
     r"nvidia-(?:ml-py\d*|pyindex|cutlass-dsl|modelopt|cudnn-frontend)|pynvml"
-    r"|cuda-(?:pathfinder|core|bindings|python|cccl)"
+    r"|cuda-(?:pathfinder|core|bindings|python|cccl)|cupy-cuda\d+x"
 )
-"""NVIDIA's packages that bring none of its libraries, unless an extra asks for them."""
+"""NVIDIA's packages, and cupy, that bring none of its libraries, unless an extra asks for them (cupy-cuda12x[ctk])."""
 
 _NVIDIAS_OWN = re.compile(
     r"(?:nvidia|cuda|custatevec|cutensor|cutensornet|cudensitymat|cuquantum|tensorrt)-(?!dali|toolkit)"
 )
 
 
-_KNOWN = {*_TOOLKIT.values(), *(n.removeprefix("nvidia-") for n in _APART.values()), *_REQUIRES, "npp", "cuda-nvcc"}
-"""NVIDIA's packages whose libraries and requirements are known."""
+_KNOWN = {
+    *_TOOLKIT.values(), *(n.removeprefix("nvidia-") for n in _APART.values()), *_REQUIRES, "npp", "cuda-nvcc",
+} - {"cuda-quantum"}  # fmt: skip
+"""NVIDIA's packages whose libraries and requirements are all known; cuda-quantum has many of its own."""
 
 
 def nvidias(library: str) -> bool:
@@ -74,7 +95,7 @@ def nvidias(library: str) -> bool:
     return bool(CUDA.fullmatch(library)) or vendors(library)
 
 
-def can_bring(requirement: str, library: str) -> bool:
+def can_bring(requirement: str, library: str, limits: Limits = NO_LIMITS) -> bool:
     """Whether a requirement that is not installed here could bring this NVIDIA library, judging by its name.
 
     No other package bundles these for others: they come with NVIDIA's packages, whose requirements are known, or with
@@ -85,15 +106,19 @@ def can_bring(requirement: str, library: str) -> bool:
         return bool(extras)
     if _NVIDIAS_OWN.match(name):
         known = re.sub(r"-cu\d+$", "", name.removeprefix("nvidia-")) in _KNOWN
-        return brings_along(requirement, library) if known else True
+        return brings_along(requirement, library, limits) if known else True
     return name in _FRAMEWORKS or bool(_FOR_CUDA.search(name))
 
 
-def brings_along(requirement: str, library: str) -> bool:
+def brings_along(requirement: str, library: str, limits: Limits = NO_LIMITS) -> bool:
     """Whether one of NVIDIA's packages requires the package with this library: nvidia-cudnn-cu12 requires the one with
-    libcublas.so.12, and cuda-toolkit[cusolver] the one with libcusparse.so.12."""
+    libcublas.so.12, and cuda-toolkit[cusolver] the one with libcusparse.so.12. pip takes the newest version that the
+    limits admit."""
     match = _LIBRARY.fullmatch(library)
     if match is None:
+        return False
+    since = _SINCE.get((requirement, match[1]), ())
+    if since and not any(all(_admits(limit, v, since[-1]) for limit in limits.get(requirement, ())) for v in since):
         return False
     suffix = re.search(r"-cu(\d+)$", requirement)
     if suffix is not None and match[1] in _VERSIONED and match[2] and int(suffix[1]) != int(match[2]):
@@ -101,6 +126,19 @@ def brings_along(requirement: str, library: str) -> bool:
     name = re.sub(r"-cu\d+$|\[.*", "", requirement.removeprefix("nvidia-"))
     parts = re.findall(r"[\w-]+", requirement.partition("[")[2]) if name == "cuda-toolkit" else [name]
     return any(match[1] in _REQUIRES.get(part, ()) for part in parts)
+
+
+def _admits(limit: Specifier, first: str, last: str) -> bool:
+    """Whether a limit admits a version of a series that begins with `first`; the `last` series has no end."""
+    # .999: whether it admits the series' end, as >12.9.1 and <13 do; its beginning, as ==12.9.* and ~=12.0 do.
+    if any(limit.contains(v, prereleases=True) for v in (first, f"{first}.999")):
+        return True
+    try:
+        pinned = Version(limit.version.removesuffix(".*"))
+    except InvalidVersion:
+        return False
+    own = pinned.release[:2] == Version(first).release[:2] or first == last
+    return limit.operator in ("==", "===", "~=") and own and pinned >= Version(first)
 
 
 def cuda_without_packages(library: str, major: int | None) -> str:

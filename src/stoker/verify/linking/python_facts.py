@@ -13,10 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
@@ -65,6 +67,8 @@ class Brought(NamedTuple):
     """Requirements that only an extra adds and that are not installed here, by the extra's name."""
     torch: str = ""
     """The version of the installed torch among them."""
+    limits: Mapping[str, SpecifierSet] = MappingProxyType({})
+    """The versions that the absent requirements admit, by name."""
 
 
 NOTHING = Brought({}, (), {})
@@ -103,6 +107,7 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
     libraries: dict[str, Path] = {}
     absent: dict[str, None] = {}
     by_extra: dict[str, tuple[str, ...]] = {}
+    limits: dict[str, SpecifierSet] = {}
     torch = ""
     queue = [(r, frozenset(extras)) for r in _parsed(requirements)]
     for requirement, _ in list(queue):
@@ -125,11 +130,12 @@ def brought_by(requirements: Iterable[str], python: PythonFacts, extras: Iterabl
         if package is None:
             # Also if another version is installed: pip would replace it.
             absent[_as_pip_takes_it(requirement)] = None
+            limits[key[0]] = limits.get(key[0], SpecifierSet()) & requirement.specifier
             continue
         torch = package.version if key[0] == "torch" else torch
         libraries |= {n: p for n, p in libraries_of(package).items() if n not in libraries}
         queue += [(r, key[1]) for r in _parsed(package.requires or ())]
-    return Brought(libraries, tuple(absent), by_extra, torch)
+    return Brought(libraries, tuple(absent), by_extra, torch, limits)
 
 
 def _installed(requirement: Requirement, python: PythonFacts) -> Distribution | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from stoker.verify.linking.libraries import CUDA
-from stoker.verify.linking.nvidia_packages import brings_along, can_bring, cuda_major, nvidias
+from stoker.verify.linking.nvidia_packages import NO_LIMITS, Limits, brings_along, can_bring, cuda_major, nvidias
 
 _SUFFIX = re.compile(r"-(?:cu\d+|cuda\d*|gpu|cpu|lib|libs)$")
 _LIBRARY = re.compile(r"(?:lib)?([A-Za-z][\w+]*?)(?:-[0-9a-f]{8})?(?:[-_.]?\d[\w.]*)?\.so(?:\.[\w.]+)?")
@@ -15,24 +15,32 @@ _LIBRARY = re.compile(r"(?:lib)?([A-Za-z][\w+]*?)(?:-[0-9a-f]{8})?(?:[-_.]?\d[\w
 _ALSO = {
     "cudart": "cuda-runtime", "cublasLt": "cublas", "cusolverMg": "cusolver", "nvToolsExt": "nvtx",
     "cufftw": "cufft", "cufft": "cufft", "nvrtc-builtins": "nvrtc", "cufile_rdma": "cufile",
+    "nvinfer": "tensorrt", "nvinfer_plugin": "tensorrt", "nvonnxparser": "tensorrt",
 }  # fmt: skip
 """Libraries whose package has another name (NVIDIA's wheels, as `pip show -f` lists them)."""
 
 
-def bringer(library: str, requirements: Iterable[str]) -> str:
+def bringer(library: str, requirements: Iterable[str], limits: Limits = NO_LIMITS) -> str:
     """Return the requirement that contains a library of this name, "" if there is none: librmm.so is in librmm-cu12,
     libcublasLt.so.13 in nvidia-cublas, libcudnn_ops.so.9 in nvidia-cudnn-cu13, libcufft.so.12 in
     cuda-toolkit[cufft,curand]."""
+    requirements = list(requirements)
+    itself = named_after(library, requirements)
+    return itself or next((r for r in requirements if brings_along(r, library, limits)), "")
+
+
+def named_after(library: str, requirements: Iterable[str]) -> str:
+    """Return the requirement that contains a library of this name itself, not through its own requirements; "" if there
+    is none."""
     match = _LIBRARY.fullmatch(library)
     stem = match[1] if match is not None else library.partition(".")[0].removeprefix("lib")
-    names = {stem.lower(), _ALSO.get(stem, stem).lower(), stem.partition("_")[0].lower()}
-    requirements = list(requirements)
+    names = {stem.lower().replace("_", "-"), _ALSO.get(stem, stem).lower(), stem.lower().partition("_")[0]}
     for requirement in requirements:
         for part in re.findall(r"[^\[\],]+", requirement):
             name = _SUFFIX.sub("", part.lower()).removeprefix("nvidia-").removeprefix("lib")
             if names & {name, name.removeprefix("cuda-"), f"nvidia-{name}", f"lib{name}"}:
                 return requirement
-    return next((r for r in requirements if brings_along(r, library)), "")
+    return ""
 
 
 class ServingExtra(NamedTuple):
@@ -67,25 +75,27 @@ def _majors(names: Iterable[str]) -> set[int]:
 _MAJOR = re.compile(r"(?:cu|cuda|ctk)[-_]?(1[1-9])(?:[-_.]?\d)?x?(?![0-9a-z])", re.IGNORECASE)
 
 
-def may_bring(library: str, requirements: Iterable[str], host: str) -> list[str]:
+def may_bring(library: str, requirements: Iterable[str], host: str, limits: Limits = NO_LIMITS) -> list[str]:
     """Return the requirements that may bring this library although their names do not say so: through their own
     requirements, or among other libraries. A plugin is used with its `host` package even if it does not require
     that."""
     known = [r for r in requirements if bare(r) not in _WITHOUT_LIBRARIES]
     if nvidias(library):
-        found = [r for r in known if can_bring(r, library)]
+        found = [r for r in known if can_bring(r, library, limits)]
     else:
-        found = [r for r in known if not _NVIDIAS.match(r)]
+        found = [
+            r for r in known if not _NVIDIAS.match(r) and (not _WITH_NO_OTHERS.fullmatch(r) or _INTELS.match(library))
+        ]
     if not found and host and library.removeprefix("lib").lower().startswith(host):
         return [host]
     return found
 
 
-def unable_to_bring(libraries: Iterable[str], requirements: Iterable[str]) -> list[str]:
+def unable_to_bring(libraries: Iterable[str], requirements: Iterable[str], limits: Limits = NO_LIMITS) -> list[str]:
     """Return the little-known requirements that are assumed to bring none of these libraries of NVIDIA's."""
     wanted = list(libraries)
     return [r for r in requirements if wanted and bare(r) not in _WITHOUT_LIBRARIES
-            and not any(can_bring(r, n) for n in wanted)]  # fmt: skip
+            and not any(can_bring(r, n, limits) for n in wanted)]  # fmt: skip
 
 
 def plugin_host(package: str) -> str:
@@ -99,6 +109,14 @@ _PLUGIN = re.compile(r"(\w{4,})[-_](?:cu|cuda|gpu|hip|rocm)[-_\d]*", re.IGNORECA
 
 _NVIDIAS = re.compile(r"(?:nvidia|cuda|custatevec|cutensor|cutensornet|cudensitymat|cuquantum)-(?!dali)")
 """Packages that bring only NVIDIA's own libraries."""
+
+_WITH_NO_OTHERS = re.compile(r"torch|cupy-cuda\d+x")
+"""Packages that bring their own libraries, which are recognised by name, those of the vendor of the GPU that they are
+built for, and no others."""
+_INTELS = re.compile(
+    r"lib(?:sycl|ze_|ur_|umf|mkl_|svml|imf|irng|intlc|iomp5|OpenCL|ccl|mpi|pti_|hwloc|tbb|tcm)[\w-]*\.so"
+)
+"""Libraries that Intel's packages bring, which torch for Intel's GPUs requires."""
 
 _WITHOUT_LIBRARIES = frozenset(
     (
