@@ -261,6 +261,22 @@ def test_a_lost_link_is_told_and_its_return_too() -> None:
     assert tell(renderer, state(50), 91)[0] == "link to the build is back"
 
 
+def test_after_a_failure_with_which_ninja_stops_the_lines_say_what_does_not_run() -> None:
+    running = state(37)
+    ninja = replace(running.schedulers[1], failed=1, failures=1)
+    renderer = PlainRenderer()
+    tell(renderer, running)
+    stopping = replace(running, schedulers={1: ninja})
+    (line,) = tell(renderer, stopping, 60)
+    assert "1 failed  62 will not run" in line
+    assert "ETA" not in line
+    over = replace(
+        stopping, schedulers={1: replace(ninja, ended=START + 61)}, outcome="failed", phase="failed", exit_code=1
+    )
+    assert "failed with exit status 1" in (end := tell(renderer, over, 62, "ended")[-1])
+    assert ", 62 jobs not run;" in end
+
+
 def test_a_link_that_has_not_been_there_yet_is_not_lost() -> None:
     renderer = PlainRenderer()
     told = tell(renderer, BuildState(), 2, "lost", "the engine is starting")
