@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stoker.model import events as ev
 from stoker.show.tui.home import HomeApp, HomeRow
-from stoker.show.tui.pages.names import MAX_NAME, matches, plain_name
+from stoker.show.tui.pages.names import MAX_NAME, matches, plain_name, told_apart
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen, TimelineScreen
 from stoker.show.tui.screens.failures_screen import FailuresScreen
 from stoker.show.tui.screens.job_box import JobBox
@@ -43,6 +44,35 @@ def test_a_name_is_shown_without_the_folders_of_cmake(output: str, name: str) ->
     assert plain_name(output) == name
 
 
+def test_jobs_of_one_name_are_told_apart_by_their_targets_or_else_shown_whole() -> None:
+    ours, theirs = "SPIRV/CMakeFiles/SPIRV.dir/doc.cpp.o", "SPIRV/CMakeFiles/SPVRemapper.dir/doc.cpp.o"
+    other = "SPIRV/CMakeFiles/SPIRV.dir/Logger.cpp.o"
+    assert told_apart([ours, other, theirs, ours]) == {
+        ours: "SPIRV/doc.cpp.o (SPIRV)",
+        theirs: "SPIRV/doc.cpp.o (SPVRemapper)",
+        other: "SPIRV/Logger.cpp.o",
+    }
+    up, here = "a/CMakeFiles/t.dir/__/b.o", "CMakeFiles/t.dir/b.o"
+    assert told_apart([up, here]) == {up: up, here: here}
+
+
+async def test_two_jobs_of_one_name_are_told_apart_while_they_run_and_at_the_end() -> None:
+    story = builds.started().add(1, ev.SchedulerStarted(1, "ninja", 8, "/src", "1.13", 9), ev.LevelSet("auto", 4))
+    targets = ("SPIRV", "SPVRemapper")
+    for jid, target in enumerate(targets, 1):
+        output = f"SPIRV/CMakeFiles/{target}.dir/doc.cpp.o"
+        story.add(2, ev.JobStarted(jid, 1, 100 + jid, output, "cxx", builds.START + 2))
+    story.add(3, builds.sampled(2))
+    async with shown(FakeSource(story.state)) as (app, _pilot):
+        assert all(f"SPIRV/doc.cpp.o ({target})" in text_of(app) for target in targets)
+    for jid, target in enumerate(targets, 1):
+        output = f"SPIRV/CMakeFiles/{target}.dir/doc.cpp.o"
+        story.add(9, ev.JobFinished(jid, 1, output, "cxx", 7.0, "ok", 2**30))
+    story.add(10, ev.BuildEnded("done", 0, ""))
+    async with shown(FakeSource(story.state, "ended")) as (app, _pilot):
+        assert all(f"SPIRV/doc.cpp.o ({target})" in text_of(app) for target in targets)
+
+
 def test_a_name_without_an_end_takes_no_time() -> None:
     assert len(plain_name("a" * 10**6 + "/__/" * 10**5)) <= MAX_NAME + 1
 
@@ -54,7 +84,7 @@ def test_words_are_looked_for_each_by_itself_and_capitals_count_if_there_are_any
 
 
 async def test_jobs_are_sorted_by_what_a_key_goes_through() -> None:
-    async with shown(governed(), size=(120, 40)) as (app, pilot):
+    async with shown(governed(), size=(150, 40)) as (app, pilot):
         found = {}
         for head in ("time▾", "memory▾", "expected▾", "by name▾"):
             table = rows(text_of(app))

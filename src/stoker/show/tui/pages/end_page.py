@@ -31,7 +31,7 @@ from stoker.show.tui.pages.lines import (
     wrap,
 )
 from stoker.show.tui.pages.moment import Moment
-from stoker.show.tui.pages.names import plain_name
+from stoker.show.tui.pages.names import told_apart
 from stoker.show.tui.pages.timeline_page import memory_of_life
 from stoker.show.tui.terminal.glyphs import Glyphs
 
@@ -96,10 +96,11 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
     failures = failed_steps(state)
     if failures and room >= 4:
         shown = failures[: max(1, min(len(failures), room // 3))]
+        names = told_apart(f.output for f in failures)
         lines += [BLANK, section(f"failures {len(failures)}", width, g)]
         for f in shown:
             status = "" if f.exit_code is None else f"  exit {f.exit_code}"
-            text = elide_path(plain_name(f.output) or clean(f.command), width - 2 - len(status), g.ellipsis)
+            text = elide_path(names[f.output] or clean(f.command), width - 2 - len(status), g.ellipsis)
             lines.append((Part(f"{g.fail} ", "error bold"), Part(text, "text"), Part(status, "text_dim")))
     room = height - len(lines)
     lines += _rankings(state, width, min(room, 2 * (MOST_RANKED + 3)), g)
@@ -172,6 +173,7 @@ def _slowest_title(jobs: list[FinishedJob]) -> str:
 
 
 def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: int, g: Glyphs) -> list[Line]:
+    names = told_apart(job.output for job in jobs)
     tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", PEAK_CELLS, right=True), "text_dim")]
     lines = [section(title, width, g, tail)]
     for job in jobs[: max(0, rows - 1)]:
@@ -183,5 +185,5 @@ def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: i
         ]
         room = width - width_of(cells) - 2
         mark = {"failed": bad, "killed": Part(f"{g.killed} ", "killed")}.get(job.outcome, Part("  "))
-        lines.append((mark, Part(pad(elide_path(plain_name(job.output), room, g.ellipsis), room)), *cells))
+        lines.append((mark, Part(pad(elide_path(names[job.output], room, g.ellipsis), room)), *cells))
     return lines

@@ -6,12 +6,11 @@ Knows neither Textual nor colours (inks name theme tokens), and not where the mo
 from __future__ import annotations
 
 from stoker.model.state import Job
-from stoker.show.tui.pages.job_list import ordered
+from stoker.show.tui.pages.job_list import names_of, ordered
 from stoker.show.tui.pages.job_table import TOOL_INKS
 from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_path, fit, pad
 from stoker.show.tui.pages.memory_chart import TimeAxis, axis_of
 from stoker.show.tui.pages.moment import Moment
-from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MARGIN = 34
@@ -27,12 +26,13 @@ def gantt(m: Moment, width: int, rows: int, g: Glyphs) -> list[Line]:
     started = [job for job in ordered(m.state) if job.state != "on_deck"]
     estimate = m.state.estimate
     critical = estimate.critical if estimate is not None else None
-    lines = [_bar(job, axis, width, g, critical=job.jid == critical) for job in started[:rows]]
+    names = names_of(m.state)
+    lines = [_bar(job, names[job.output], axis, width, g, critical=job.jid == critical) for job in started[:rows]]
     return [*lines, *[BLANK] * (rows - len(lines))]
 
 
-def _bar(job: Job, axis: TimeAxis, width: int, g: Glyphs, *, critical: bool) -> Line:
-    name = pad(elide_path(plain_name(job.output) or f"pid {job.pid}", MARGIN - 3, g.ellipsis), MARGIN - 2, right=True)
+def _bar(job: Job, name: str, axis: TimeAxis, width: int, g: Glyphs, *, critical: bool) -> Line:
+    name = pad(elide_path(name or f"pid {job.pid}", MARGIN - 3, g.ellipsis), MARGIN - 2, right=True)
     begun = axis.now if job.running_since is None else job.running_since
     first = min(axis.past - 1, max(0, axis.column(begun)))
     frozen = job.state == "frozen"

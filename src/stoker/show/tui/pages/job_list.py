@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stoker.model.state import BuildState, Job
-from stoker.show.tui.pages.names import matches, plain_name
+from stoker.show.tui.pages.names import matches, plain_name, told_apart
 
 Order = Literal["time", "memory", "expected", "name"]
 
@@ -50,6 +50,12 @@ def listed(state: BuildState, view: JobView) -> list[Job]:
     """Return the jobs that the user sees: ordered and filtered."""
     jobs = ordered(state, view.order)
     return [job for job in jobs if _is_meant(job, view.words)] if view.words else jobs
+
+
+def names_of(state: BuildState) -> Mapping[str, str]:
+    """Return the names by which jobs that live or have ended lately are listed, by output."""
+    live, ended = (job.output for job in state.jobs.values()), (job.output for job in state.history.recent)
+    return told_apart((*live, *ended))
 
 
 def _is_meant(job: Job, words: str) -> bool:

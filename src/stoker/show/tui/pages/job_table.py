@@ -15,7 +15,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.input.pending import Act
 from stoker.show.tui.pages.clauses import clauses, shortened
-from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, first_row, listed, since
+from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, first_row, listed, names_of, since
 from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.pages.names import found_text, matches, plain_name
@@ -107,9 +107,12 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     title = _title(jobs, started, first, len(shown), g)
     title = found_text(title, view.words, len(jobs), len(m.state.jobs))
     lines = [_heading(title, columns, width, view, g)]
-    longest = max((cell_len(plain_name(job.output)) for job in shown if reason_text(job) or job_host(job)), default=0)
+    names = names_of(m.state)
+    longest = max((cell_len(names[job.output]) for job in shown if reason_text(job) or job_host(job)), default=0)
     named = NAME_STEP * (longest // NAME_STEP + 1)
-    lines += [aimed(_job_line(job, m, columns, width, view.cursor, named, g), f"job:{job.jid}") for job in shown]
+    for job in shown:
+        line = _job_line(job, names[job.output], m, columns, width, view.cursor, named, g)
+        lines.append(aimed(line, f"job:{job.jid}"))
     above = any(job.state == "on_deck" for job in shown)
     return [*lines, *_more(jobs[first + len(shown) :], width, g, reason=not (why or above)), *why][:rows]
 
@@ -165,10 +168,11 @@ def lately(state: BuildState, width: int, rows: int, g: Glyphs, words: str = "")
     columns = _columns(state, width)
     heading = (Part("finished recently ", "text_dim"), Part(g.rule * max(0, width - 18), "rule"))
     jobs = [job for job in reversed(state.history.recent) if matches(words, plain_name(job.output))][: max(0, rows - 1)]
-    return [fit(heading, width), *(_finished_line(job, columns, width, g) for job in jobs)]
+    names = names_of(state)
+    return [fit(heading, width), *(_finished_line(job, names[job.output], columns, width, g) for job in jobs)]
 
 
-def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyphs) -> Line:
+def _finished_line(job: FinishedJob, named: str, columns: list[Column], width: int, g: Glyphs) -> Line:
     mark, ink, word = _end_of(job, g)
     peak = "peak" if any(c.title == "peak" for c in columns) else "mem/expected"
     texts = {
@@ -179,7 +183,7 @@ def _finished_line(job: FinishedJob, columns: list[Column], width: int, g: Glyph
     }
     tail = [Part(" " + pad(texts.get(c.title, ""), c.width, right=c.right), "text_dim") for c in columns]
     room = max(1, width - width_of(tail) - 2)
-    name = Part(pad(elide_path(plain_name(job.output), room, g.ellipsis), room), "text_dim")
+    name = Part(pad(elide_path(named, room, g.ellipsis), room), "text_dim")
     return fit((Part(f"{mark} ", ink), name, *tail), width)
 
 
@@ -222,7 +226,7 @@ def _head(column: Column, view: JobView, g: Glyphs) -> str:
 
 
 def _job_line(
-    job: Job, m: Moment, columns: list[Column], width: int, cursor: int | None, named: int, g: Glyphs
+    job: Job, name: str, m: Moment, columns: list[Column], width: int, cursor: int | None, named: int, g: Glyphs
 ) -> Line:
     picked = job.jid == cursor
     mark, state_ink = {"running": (" ", ""), "frozen": (g.frozen, "frozen"), "on_deck": (g.on_deck, "on_deck")}[
@@ -246,7 +250,7 @@ def _job_line(
         named = min(named, int(room * NAME_SHARE))
         tail = [_reason(job, room - named, g) if waits else _host(on, room - named, g), *tail]
         room = named
-    output = elide_path(plain_name(job.output), room, g.ellipsis)
+    output = elide_path(name, room, g.ellipsis)
     line = (Part(f"{mark} ", state_ink or "accent"), Part(pad(output, room), name_ink), *tail)
     if picked:
         line = tuple(part._replace(ink="cursor_text on cursor") for part in line)

@@ -6,6 +6,7 @@ Knows no jobs: names and filter words are plain text.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from stoker.model.text import clean
@@ -16,7 +17,7 @@ MAX_WORDS = 24
 MAX_NAME = 1000
 """Maximum characters of a name: more than fit on any screen."""
 
-_TARGET_FOLDER = re.compile(r"(?<![^/\s])CMakeFiles/[^/\s]+\.dir/")
+_TARGET_FOLDER = re.compile(r"(?<![^/\s])CMakeFiles/([^/\s]+)\.dir/")
 _UPWARDS = re.compile(r"(?<![^/\s])(?!__/)[^/\s]+/__/")
 """What CMake puts into an object's path: a folder for its target, and `__` instead of `..`."""
 
@@ -36,6 +37,25 @@ def plain_name(text: str) -> str:
         if name == shorter:
             break
     return shorter.replace("__/", "") if shorter.startswith("__/") else shorter
+
+
+def told_apart(outputs: Iterable[str]) -> Mapping[str, str]:
+    """Return each output's plain name. If several have the same one, their CMake targets follow it, or if that does not
+    tell them apart, each is whole."""
+    alike: dict[str, dict[str, str]] = {}
+    for output in outputs:
+        name = plain_name(output)
+        targets = ", ".join(_TARGET_FOLDER.findall(clean(output, MAX_NAME)))
+        alike.setdefault(name, {})[output] = f"{name} ({targets})" if targets else name
+    names: dict[str, str] = {}
+    for name, longer in alike.items():
+        if len(longer) == 1:
+            names[next(iter(longer))] = name
+        elif len({*longer.values()}) == len(longer):
+            names |= longer
+        else:
+            names |= {output: clean(output, MAX_NAME) for output in longer}
+    return names
 
 
 def found_text(title: str, words: str, found: int, every: int) -> str:

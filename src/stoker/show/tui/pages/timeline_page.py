@@ -18,7 +18,7 @@ from stoker.show.tui.pages import decision_lines, header
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
 from stoker.show.tui.pages.lines import GAP, Line, Part, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
-from stoker.show.tui.pages.names import matches, plain_name
+from stoker.show.tui.pages.names import matches, plain_name, told_apart
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MOST_ZOOM = 8
@@ -244,7 +244,9 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
     figures += f", {point.frozen} frozen" if point.frozen else ""
     figures += f", {point.on_deck} on deck" if point.on_deck else ""
     lines = [fit((when, Part(f"{figures}, cpu {point.cpu_percent:.0f} %")), width)]
-    every = sorted(_jobs_at(state, at), reverse=True)
+    jobs = [*_jobs_at(state, at)]
+    names = told_apart(job.name for job in jobs)
+    every = sorted((job._replace(name=names[job.name]) for job in jobs), reverse=True)
     known = [job for job in every if matches(view.words, job.name)] or every  # the words may be those of a decision
     named = known[:2]
     lines += [_known_line(job, width, g) for job in named]
@@ -274,16 +276,16 @@ def _known_line(job: _Known, width: int, g: Glyphs) -> Line:
 
 
 def _jobs_at(state: BuildState, at: float) -> Iterator[_Known]:
-    """Yield the jobs that are known to have been running or frozen then."""
+    """Yield the jobs that are known to have been running or frozen then, by their outputs."""
     history, frozen = state.history, _frozen_at(state, at)
     ended = {(job.output, job.ended): job for job in (*history.recent, *history.heaviest, *history.slowest)}
     for past in ended.values():
         if past.ended - past.stood - past.seconds <= at <= past.ended:
-            yield _Known((past.peak_rss or 0) * past.is_measured, plain_name(past.output), past.output in frozen)
+            yield _Known((past.peak_rss or 0) * past.is_measured, past.output, past.output in frozen)
     for job in (*state.jobs.values(), *state.leaving.values()):
         if job.running_since is not None and job.running_since <= at:
             now_frozen = job.frozen_at is not None and job.frozen_at <= at
-            yield _Known(job.peak_rss, plain_name(job.output), now_frozen or job.output in frozen)
+            yield _Known(job.peak_rss, job.output, now_frozen or job.output in frozen)
 
 
 def _frozen_at(state: BuildState, at: float) -> set[str]:

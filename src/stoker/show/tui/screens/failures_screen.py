@@ -17,7 +17,7 @@ from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import failure_page, header
 from stoker.show.tui.pages.lines import BLANK, Line, Part, aimed, elide_path, fit, section, text_of, wrap
 from stoker.show.tui.pages.moment import time_of_day
-from stoker.show.tui.pages.names import found_text, plain_name
+from stoker.show.tui.pages.names import found_text, told_apart
 from stoker.show.tui.screens.list_screen import ListScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
 
@@ -172,6 +172,7 @@ class FailuresScreen(ListScreen):
         """Return causes and failures, each kind below its heading, with the chosen one visible."""
         g, lines, headings, at = self.glyphs, list[Line](), set[int](), 0
         items = self._items()
+        names = told_apart(item.output for item in items if not isinstance(item, Cause))
         for number, item in enumerate(items):
             chosen = number == self.chosen
             kind = type(item) if number == 0 or type(item) is not type(items[number - 1]) else None
@@ -179,9 +180,9 @@ class FailuresScreen(ListScreen):
                 headings.add(len(lines))
                 lines.append(self._heading(item, width))
             if isinstance(item, Failure):
-                line = failure_line(item, width, g, chosen=chosen)
+                line = failure_line(item, names[item.output], width, g, chosen=chosen)
             elif isinstance(item, KilledJob):
-                line = killed_line(item, width, g, chosen=chosen)
+                line = killed_line(item, names[item.output], width, g, chosen=chosen)
             else:
                 line = failure_page.cause_line(item, width, g, first=number == 0, chosen=chosen)
             lines.append(aimed(line, f"row:{number}"))
@@ -244,11 +245,11 @@ def _texts(item: Item) -> tuple[str, ...]:
     return item.output, item.who, item.why
 
 
-def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Line:
+def failure_line(failure: Failure, name: str, width: int, g: Glyphs, *, chosen: bool) -> Line:
     """Return one failure in the list."""
     status = "" if failure.exit_code is None else f"  exit {failure.exit_code}"
     tail = f"{status}  {time_of_day(failure.time)}"
-    text = elide_path(plain_name(failure.output) or clean(failure.command), width - 4 - len(tail), g.ellipsis)
+    text = elide_path(name or clean(failure.command), width - 4 - len(tail), g.ellipsis)
     line = fit(
         (Part(f"{g.pointer if chosen else ' '} "), Part(f"{g.fail} ", "error bold"), Part(text)), width - len(tail)
     )
@@ -256,10 +257,10 @@ def failure_line(failure: Failure, width: int, g: Glyphs, *, chosen: bool) -> Li
     return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
 
 
-def killed_line(death: KilledJob, width: int, g: Glyphs, *, chosen: bool) -> Line:
+def killed_line(death: KilledJob, name: str, width: int, g: Glyphs, *, chosen: bool) -> Line:
     """Return one killed job in the list."""
     tail = f"  {how_text(death.by, death.who)}  {time_of_day(death.time)}"
-    text = elide_path(plain_name(death.output) or "a job without a name yet", width - 4 - len(tail), g.ellipsis)
+    text = elide_path(name or "a job without a name yet", width - 4 - len(tail), g.ellipsis)
     line = fit(
         (Part(f"{g.pointer if chosen else ' '} "), Part(f"{g.killed} ", "killed bold"), Part(text)), width - len(tail)
     )
