@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -185,3 +186,11 @@ def test_a_reason_with_figures_says_how_old_it_is() -> None:
     assert "ago)" not in box
     told = replace(waiting, waits="all cores are taken")
     assert "ago)" not in "\n".join(map(text_of, details(told, state, builds.START + builds.NOW, 120, UNICODE)))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_the_remaining_time_is_whole_in_every_width(width: int) -> None:
+    line = text_of(header.progress(at(builds.stopped_some().state), width, UNICODE))
+    assert len(line.rstrip()) <= width
+    assert re.search(r"ETA \d+ min", line), line
+    assert ("to run again" in line) == (width > 40)

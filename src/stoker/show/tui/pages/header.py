@@ -104,32 +104,39 @@ def link_text(m: Moment) -> tuple[str, str]:
 
 def progress(m: Moment, width: int, g: Glyphs) -> Line:
     """Return a bar with counts, failures and the remaining time; the bar is empty while the total is unknown."""
-    state, p = m.state, progress_of(m.state)
-    tail: list[Part] = []
-    share = p.share
-    if share is not None and p.total_known:
-        tail.append(Part(f"{p.finished:>{len(str(p.total))}}/{p.total}", "text bold"))
-    elif state.schedulers:
-        tail.append(Part(f"{p.finished} done", "text bold"))
-    if share is not None:
-        tail += [GAP, Part(pad(format_share(share), SHARE_ROOM, right=True), "text bold")]
-    if p.failed:
-        tail += [GAP, Part(f"{g.fail} {p.failed} failed", "error bold")]
-    if p.killed:
-        words = "to run again" if not state.over else "not built"
-        tail += [GAP, Part(f"{g.killed} {p.killed} {words}", "killed bold")]
-    if left_out := will_not_run(state):
-        tail += [GAP, Part(f"{left_out} will not run", "warn bold")]
+    p = progress_of(m.state)
+    tail = _counts(m.state, p, g)
     room = width - width_of(tail) - LEAST_BAR
     eta = eta_text(m, p)
     if eta and cell_len(eta) > room:
         eta = eta_text(m, p, band=False)
+    if width_of(tail) + cell_len(eta) + 4 > width:
+        tail = _counts(m.state, p, g, brief=True)
     if eta:
         tail += [GAP, Part(_plain_dashes(pad(eta, _eta_room(eta, room)), g), "text")]
     room = width - width_of(tail) - 2
     if not tail:
         return (Part(g.todo * width, "bar_empty"),)
-    return (*progress_bar(share, max(0, room), g, failed=bool(p.failed)), GAP, *tail)
+    return (*progress_bar(p.share, max(0, room), g, failed=bool(p.failed)), GAP, *tail)
+
+
+def _counts(state: BuildState, p: Progress, g: Glyphs, *, brief: bool = False) -> list[Part]:
+    """Return how many jobs are done, have failed, were killed and will not run; `brief` leaves out words."""
+    parts: list[Part] = []
+    if p.share is not None and p.total_known:
+        parts.append(Part(f"{p.finished:>{len(str(p.total))}}/{p.total}", "text bold"))
+    elif state.schedulers:
+        parts.append(Part(f"{p.finished} done", "text bold"))
+    if p.share is not None:
+        parts += [GAP, Part(pad(format_share(p.share), SHARE_ROOM, right=True), "text bold")]
+    if p.failed:
+        parts += [GAP, Part(f"{g.fail} {p.failed}" + ("" if brief else " failed"), "error bold")]
+    if p.killed:
+        words = "" if brief else " to run again" if not state.over else " not built"
+        parts += [GAP, Part(f"{g.killed} {p.killed}{words}", "killed bold")]
+    if left_out := will_not_run(state):
+        parts += [GAP, Part(f"{left_out} will not run", "warn bold")]
+    return parts
 
 
 def _eta_room(eta: str, room: int) -> int:
