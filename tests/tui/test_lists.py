@@ -6,7 +6,7 @@ import pytest
 
 from stoker.model import events as ev
 from stoker.show.tui.home import HomeApp, HomeRow
-from stoker.show.tui.pages.names import MAX_NAME, matches, plain_name, told_apart
+from stoker.show.tui.pages.names import MAX_NAME, distinct_names, matches, plain_name
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen, TimelineScreen
 from stoker.show.tui.screens.failures_screen import FailuresScreen
 from stoker.show.tui.screens.job_box import JobBox
@@ -47,13 +47,13 @@ def test_a_name_is_shown_without_the_folders_of_cmake(output: str, name: str) ->
 def test_jobs_of_one_name_are_told_apart_by_their_targets_or_else_shown_whole() -> None:
     ours, theirs = "SPIRV/CMakeFiles/SPIRV.dir/doc.cpp.o", "SPIRV/CMakeFiles/SPVRemapper.dir/doc.cpp.o"
     other = "SPIRV/CMakeFiles/SPIRV.dir/Logger.cpp.o"
-    assert told_apart([ours, other, theirs, ours]) == {
+    assert distinct_names([ours, other, theirs, ours]) == {
         ours: "SPIRV/doc.cpp.o (SPIRV)",
         theirs: "SPIRV/doc.cpp.o (SPVRemapper)",
         other: "SPIRV/Logger.cpp.o",
     }
     up, here = "a/CMakeFiles/t.dir/__/b.o", "CMakeFiles/t.dir/b.o"
-    assert told_apart([up, here]) == {up: up, here: here}
+    assert distinct_names([up, here]) == {up: up, here: here}
 
 
 async def test_two_jobs_of_one_name_are_told_apart_while_they_run_and_at_the_end() -> None:

@@ -31,7 +31,7 @@ from stoker.show.tui.pages.lines import (
     wrap,
 )
 from stoker.show.tui.pages.moment import Moment
-from stoker.show.tui.pages.names import told_apart
+from stoker.show.tui.pages.names import distinct_names
 from stoker.show.tui.pages.timeline_page import memory_of_life
 from stoker.show.tui.terminal.glyphs import Glyphs
 
@@ -96,7 +96,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
     failures = failed_steps(state)
     if failures and room >= 4:
         shown = failures[: max(1, min(len(failures), room // 3))]
-        names = told_apart(f.output for f in failures)
+        names = distinct_names(f.output for f in failures)
         lines += [BLANK, section(f"failures {len(failures)}", width, g)]
         for f in shown:
             status = "" if f.exit_code is None else f"  exit {f.exit_code}"
@@ -173,7 +173,7 @@ def _slowest_title(jobs: list[FinishedJob]) -> str:
 
 
 def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: int, g: Glyphs) -> list[Line]:
-    names = told_apart(job.output for job in jobs)
+    names = distinct_names(job.output for job in jobs)
     tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", PEAK_CELLS, right=True), "text_dim")]
     lines = [section(title, width, g, tail)]
     for job in jobs[: max(0, rows - 1)]:

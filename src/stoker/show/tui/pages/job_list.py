@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stoker.model.state import BuildState, Job
-from stoker.show.tui.pages.names import matches, plain_name, told_apart
+from stoker.show.tui.pages.names import distinct_names, matches, plain_name
 
 Order = Literal["time", "memory", "expected", "name"]
 
@@ -55,7 +55,7 @@ def listed(state: BuildState, view: JobView) -> list[Job]:
 def names_of(state: BuildState) -> Mapping[str, str]:
     """Return the names by which jobs that live or have ended lately are listed, by output."""
     live, ended = (job.output for job in state.jobs.values()), (job.output for job in state.history.recent)
-    return told_apart((*live, *ended))
+    return distinct_names((*live, *ended))
 
 
 def _is_meant(job: Job, words: str) -> bool:

@@ -39,7 +39,7 @@ def plain_name(text: str) -> str:
     return shorter.replace("__/", "") if shorter.startswith("__/") else shorter
 
 
-def told_apart(outputs: Iterable[str]) -> Mapping[str, str]:
+def distinct_names(outputs: Iterable[str]) -> Mapping[str, str]:
     """Return each output's plain name. If several have the same one, their CMake targets follow it, or if that does not
     tell them apart, each is whole."""
     alike: dict[str, dict[str, str]] = {}

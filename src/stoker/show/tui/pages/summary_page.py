@@ -7,7 +7,7 @@ import time
 from stoker.model.text import clean
 from stoker.report.summary import Brief, BriefTable
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_end, elide_path, fit, pad, section, wrap
-from stoker.show.tui.pages.names import told_apart
+from stoker.show.tui.pages.names import distinct_names
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 LABEL = 9
@@ -66,7 +66,7 @@ def _table(table: BriefTable, width: int, g: Glyphs) -> list[Line]:
 
     heads = figures(table.head)
     room = max(1, width - len(heads.text))
-    names = told_apart(row[0] for row in rows)
+    names = distinct_names(row[0] for row in rows)
     lines = [(*section(elide_end(table.title, room - 2, g.ellipsis), room, g), heads)]
     for row in rows:
         name = elide_path(names[row[0]], room, g.ellipsis)

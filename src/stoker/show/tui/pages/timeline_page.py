@@ -18,7 +18,7 @@ from stoker.show.tui.pages import decision_lines, header
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
 from stoker.show.tui.pages.lines import GAP, Line, Part, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
-from stoker.show.tui.pages.names import matches, plain_name, told_apart
+from stoker.show.tui.pages.names import distinct_names, matches, plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 MOST_ZOOM = 8
@@ -245,7 +245,7 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
     figures += f", {point.on_deck} on deck" if point.on_deck else ""
     lines = [fit((when, Part(f"{figures}, cpu {point.cpu_percent:.0f} %")), width)]
     jobs = [*_jobs_at(state, at)]
-    names = told_apart(job.name for job in jobs)
+    names = distinct_names(job.name for job in jobs)
     every = sorted((job._replace(name=names[job.name]) for job in jobs), reverse=True)
     known = [job for job in every if matches(view.words, job.name)] or every  # the words may be those of a decision
     named = known[:2]

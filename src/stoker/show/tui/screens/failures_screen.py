@@ -17,7 +17,7 @@ from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import failure_page, header
 from stoker.show.tui.pages.lines import BLANK, Line, Part, aimed, elide_path, fit, section, text_of, wrap
 from stoker.show.tui.pages.moment import time_of_day
-from stoker.show.tui.pages.names import found_text, told_apart
+from stoker.show.tui.pages.names import distinct_names, found_text
 from stoker.show.tui.screens.list_screen import ListScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
 
@@ -172,7 +172,7 @@ class FailuresScreen(ListScreen):
         """Return causes and failures, each kind below its heading, with the chosen one visible."""
         g, lines, headings, at = self.glyphs, list[Line](), set[int](), 0
         items = self._items()
-        names = told_apart(item.output for item in items if not isinstance(item, Cause))
+        names = distinct_names(item.output for item in items if not isinstance(item, Cause))
         for number, item in enumerate(items):
             chosen = number == self.chosen
             kind = type(item) if number == 0 or type(item) is not type(items[number - 1]) else None
