@@ -105,3 +105,25 @@ def test_a_shells_killed_is_not_told_beside_the_compiler_that_was() -> None:
     step = "[1/9] Building CXX object b.o\nFAILED: b.o\n"
     log = f"Killed\n{step}c++: fatal error: Killed signal terminated program cc1plus\n"
     assert [m.rule.id for m in scan(io.BytesIO(log.encode()), shipped_rules())] == ["compiler-killed"]
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("Successfully installed numpy-2.0 torch-2.7.1+cu126 torchaudio-2.7.1+cu126", "12.6"),
+        ("Requirement already satisfied: torch==2.5.1+cu124 in /venv", "12.4"),
+        ("PyTorch version: 2.6.0+cu118", "11.8"),
+        ("Collecting torch (from vllm==0.9.2+cu129)", "X.Y"),
+        ("creating vllm-0.9.2+cu129.dist-info", "X.Y"),
+        ("Cuda compilation tools, release 12.9, V12.9.86", "X.Y"),
+    ],
+)
+def test_the_cuda_of_torch_is_read_from_torch_alone(line: str, version: str) -> None:
+    remedy = first(f"{line}\n/usr/bin/ld: cannot find -lnvToolsExt: No such file or directory\n").remedy
+    assert f"CUDA_HOME=/usr/local/cuda-{version} " in remedy
+
+
+def test_the_folder_of_rocm_is_the_one_that_the_log_names() -> None:
+    missing = "clang: error: cannot find ROCm device library; provide its path via '--rocm-path'\n"
+    assert "find /opt/rocm -name ocml.bc" in first(missing).remedy
+    assert "find /srv/therock -name ocml.bc" in first(f"$ export ROCM_PATH=/srv/therock\n{missing}").remedy

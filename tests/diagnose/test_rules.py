@@ -226,9 +226,24 @@ def test_a_rule_says_no_more_than_its_line_does(line: str, rule: str) -> None:
     assert [name[: len(rule) or None] for name in rules_in(line)] == ([rule] if rule else [])
 
 
-@pytest.mark.parametrize("place", ["a.h:1:2", "x/a.c++:1:2", "a.C:1", "/usr/include/c++/12/vector:3:4", "<stdin>:1:2"])
+@pytest.mark.parametrize("place", ["a.h:1:2", "x/a.c++:1:2", "a.C:1", "/src/include/vector:3:4", "<stdin>:1:2"])
 def test_a_compiler_names_a_place_in_a_source(place: str) -> None:
     assert rules_in(f"{place}: error: expected ';' before 'int'") == ["compile-error"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "/usr/include/c++/12/vector:3:4",
+        "/usr/include/bits/mathcalls.h(79)",
+        "/usr/local/cuda/include/crt/host_config.h(3)",
+        "/venv/lib/python3.12/site-packages/moon/include/a.h:3:4",
+    ],
+)
+def test_nobody_is_told_to_mend_an_installed_file(place: str) -> None:
+    (match,) = scan(io.BytesIO(f"{place}: error: expected ';' before 'int'".encode()), RULES)
+    assert match.rule.id == "installed-header-rejected"
+    assert "Leave that file as it is" in match.remedy
 
 
 def test_a_variable_is_read(tmp_path: Path) -> None:

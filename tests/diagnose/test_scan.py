@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import textwrap
 import tracemalloc
 from pathlib import Path
 
@@ -291,3 +292,59 @@ def test_a_library_that_is_not_found_is_not_one_that_is_not_linked() -> None:
         (match,) = matches(f"/usr/bin/ld: cannot find -l{library}: No such file or directory\n")
         assert "is not linked" not in match.title
         assert "LIBRARY_PATH" in match.remedy
+
+
+PROBED = "-- Checking for module 'gtk+-3.0'\n--   No package 'gtk+-3.0' found\n"
+CONFIGURED = "-- Configuring done\n-- Generating done\n-- Build files have been written to: /b\n"
+UNCONFIGURED = "-- Configuring incomplete, errors occurred!\n"
+STEP = "[ 8%] Building CXX object a.o\n"
+
+
+@pytest.mark.parametrize("end", [CONFIGURED, "config.status: creating Makefile\n", "Build targets in project: 3\n"])
+def test_what_a_configuration_could_do_without_is_not_why_the_build_failed(end: str) -> None:
+    assert found(f"{PROBED}{end}{STEP}{WRONG}\n") == [("compile-error", 5 if "Make" in end or "targets" in end else 7)]
+
+
+def test_what_stopped_a_configuration_stays_its_cause() -> None:
+    assert found(f"{PROBED}{UNCONFIGURED}")[0] == ("pkg-config-package-of-table", 2)
+    again = f"{PROBED}{UNCONFIGURED}{CONFIGURED}{STEP}{WRONG}\n"
+    assert found(again)[0] == ("pkg-config-package-of-table", 2), "another configuration says nothing of the first"
+    beside = f"{STEP}{WRONG}\n{STEP}{CONFIGURED}{STEP}"
+    assert found(beside) == [("compile-error", 2)], "a part that is configured beside it says nothing of a step"
+
+
+def test_a_status_line_of_cmake_is_no_failure_where_a_step_fails_later() -> None:
+    assert found(f"{PROBED}{STEP}{WRONG}\n")[0] == ("compile-error", 4), "also where the log lacks the end of it"
+
+
+@pytest.mark.parametrize("width", range(20, 110, 9))
+def test_a_message_of_cmake_means_the_same_however_it_is_folded(width: int) -> None:
+    said = (
+        "/usr/include/bits/mathcalls.h(79): error: exception specification is incompatible with that of previous "
+        'function "cospi" (declared at line 2601 of /usr/local/cuda/include/crt/math_functions.h)'
+    )
+    body = "\n".join(f"  {line}" for line in textwrap.wrap(said, width, break_long_words=False))
+    log = f"CMake Error at CMakeLists.txt:1 (enable_language):\n{body}\n\n\n{UNCONFIGURED}"
+    assert [match.rule.id for match in matches(log)] == ["glibc-newer-than-cuda"]
+
+
+def test_what_uv_folds_in_its_box_is_read_as_one_line() -> None:
+    log = "      [stderr]\n      fatal error: error writing to a.s: No space left\n      on device\n"
+    assert found(log)[0] == ("no-space-left", 2)
+
+
+WRONG_HASH = "  does not match expected value\n    expected: 'aa'\n      actual: '{}'\n"
+
+
+def test_the_same_wrong_checksum_twice_means_that_the_file_has_changed() -> None:
+    twice = WRONG_HASH.format("1" * 40) * 2
+    assert [match.rule.id for match in matches(twice)] == ["file-changed-at-source"]
+    assert matches(twice)[0].rule.action == "none", "another try fails the same way"
+    differing = WRONG_HASH.format("1" * 40) + WRONG_HASH.format("2" * 40)
+    assert [match.rule.id for match in matches(differing)] == ["cmake-hash-mismatch"]
+
+
+def test_an_image_sets_variables_by_its_dockerfile() -> None:
+    native = "IndexError: x\n  arch_list[-1] += '+PTX'\n"
+    assert "ENV" not in matches(native)[0].remedy
+    assert "ENV NAME=VALUE" in matches(f"#1 [internal] load build definition from Dockerfile\n{native}")[0].remedy

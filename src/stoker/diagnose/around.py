@@ -113,6 +113,17 @@ class Neighbours:
         text = " ".join(unwrapped(line).strip() for line in body)
         return text.partition("Call Stack (most recent call first)")[0]
 
+    def body(self) -> list[str]:
+        """Return all lines of the message whose head the line is, as its tool wrote them."""
+        behind = self._below.splitlines()
+        return [unwrapped(line).strip() for line in behind[: _body_length(behind, _indent(self._here))]]
+
+    def end_of_message(self) -> int:
+        """Return the last line of the message of CMake's that the line heads, 0 if it heads none."""
+        if not _CMAKE.match(unwrapped(self._here).lstrip()):
+            return 0
+        return self.line + _body_length(self._below.splitlines(), _indent(self._here))
+
     def next_line(self) -> str:
         """Return the next line as its tool wrote it, empty at the end."""
         behind = self._below.split(b"\n", 1)[0]

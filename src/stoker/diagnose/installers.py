@@ -31,6 +31,18 @@ MARKS: Mapping[bytes, str] = MappingProxyType(
 )
 """Words that no other tool prints, and the tool. pip has none, because remedies are worded for pip."""
 
+IMAGE_MARKS = (
+    b"load build definition from",
+    b"Sending build context to Docker",
+    b"did not complete successfully: exit code",
+    b"Step 1/",
+    b"STEP 1/",
+    b"STEP 2/",
+)
+"""Words of docker, podman and buildah when they build an image."""
+
+_IN_IMAGE = " In a Dockerfile write ENV NAME=VALUE instead of export, which ends with its RUN."
+
 _INSTALLS: Mapping[str, str] = MappingProxyType({UV: "uv pip install", POETRY: "poetry run python -m pip install"})
 """What replaces `pip install` in the project's environment; uv's environments contain no pip."""
 
@@ -48,8 +60,12 @@ _UV_CONSTRAINTS = "UV_BUILD_CONSTRAINT=$PWD/constraint.txt"
 _PIP = re.compile(r"(?<![\w-])(?<!uv )(?:python3? -m )?pip install(?! -U pip\b)")
 
 
-def spoken(remedy: str, installer: str) -> str:
-    """Return the remedy with pip's commands replaced by those of the log's installer."""
+def spoken(remedy: str, installer: str, *, in_image: bool = False) -> str:
+    """Return the remedy with pip's commands replaced by those of the log's installer, and a word on variables in an
+    image's build.
+    """
+    if in_image and re.search(r"\bexport [A-Z]", remedy):
+        remedy += _IN_IMAGE
     install = _INSTALLS.get(installer)
     if installer == UV:
         remedy = remedy.replace(_CONSTRAINTS, _UV_CONSTRAINTS)

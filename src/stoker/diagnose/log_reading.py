@@ -126,7 +126,7 @@ def _likelier(likely: Likely, matches: list[Match]) -> Cause | None:
     """Return the likely place if it is a likelier cause than the matches: after what the build survived, and before
     what follows from it."""
     place = likely.cause()
-    if place is None or not all(match.rule.survivable or match.rule.follows for match in matches):
+    if place is None or not all(match.survivable or match.rule.follows for match in matches):
         return None
     line = place.line or 0
     behind = max((match.line + FOLLOWS for match in matches if not match.rule.follows), default=0)

@@ -11,19 +11,26 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 _TOOLKIT, _TORCH, _DRIVER = "toolkit", "torch", "driver"
-_PACKAGE, _CUDNN = "built_package", "cudnn_folder"
+_PACKAGE, _CUDNN, _ROCM = "built_package", "cudnn_folder", "rocm_folder"
 
 
 class _Value(NamedTuple):
-    """What to search for after a mark, and the kind of value; `last`: a later line replaces an earlier one."""
+    """What to search for after a mark, and the kind of value.
+
+    `last`: a later line replaces an earlier one. `behind`: what must precede the mark.
+    """
 
     kind: str
     regex: re.Pattern[bytes]
     last: bool = False
+    behind: re.Pattern[bytes] | None = None
 
 
 _VERSION = rb"(\d{1,2})\.(\d{1,2})(?=[\s.,)\"'])"
 _NAME = rb"([A-Za-z0-9][A-Za-z0-9_.-]{0,99}?)"
+
+_OF_TORCH = re.compile(rb"(?i:torch(?:audio|vision)?)['\")]{0,2}[-\s:=(>v]{0,4}(?:version:? )?\d[0-9a-z.]{0,20}\Z")
+"""Of +cuNNN: other packages have their own, which says nothing of the installed PyTorch."""
 
 VALUES: Mapping[bytes, _Value] = MappingProxyType(
     {
@@ -37,12 +44,15 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"The detected CUDA version (": _Value(_TOOLKIT, re.compile(rb".{27}" + _VERSION)),
         b"compile PyTorch (": _Value(_TORCH, re.compile(rb".{17}" + _VERSION)),
         b"\nPyTorch (": _Value(_TORCH, re.compile(rb".{10}" + _VERSION, re.DOTALL)),
-        b"+cu1": _Value(_TORCH, re.compile(rb"\+cu(\d\d)(\d)\b")),
+        b"+cu1": _Value(_TORCH, re.compile(rb"\+cu(\d\d)(\d)\b"), behind=_OF_TORCH),
         b"CUDA Version: ": _Value(_DRIVER, re.compile(rb".{14}" + _VERSION)),
         b"Failed to build `": _Value(_PACKAGE, re.compile(rb".{17}" + _NAME + rb"(?:[=@][^`\n]{0,99})?`"), last=True),
         b"Building wheel for ": _Value(_PACKAGE, re.compile(rb".{19}" + _NAME + rb" \("), last=True),
         b"Failed building wheel for ": _Value(_PACKAGE, re.compile(rb".{26}" + _NAME + rb"(?=\s)"), last=True),
         b"/nvidia/cudnn/lib/libcudnn": _Value(_CUDNN, re.compile(rb"/nvidia/cudnn")),
+        b"ROCM_PATH=": _Value(
+            _ROCM, re.compile(rb".{10}[\"']?((?:/[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,99}){1,12})(?=[\s\"'])")
+        ),
     }
 )
 """The words that precede each value. They are rare: hardly any compiler command contains them."""
@@ -56,12 +66,16 @@ UNKNOWN: Mapping[str, str] = MappingProxyType(
         "torch_cuda_dashed": "X-Y",
         _PACKAGE: "PACKAGE",
         _CUDNN: "/path/to/cudnn",
+        _ROCM: "/opt/rocm",
     }
 )
 """The places of these values in a remedy, and what to write if the log does not have them."""
 
 _BEHIND = 400
 """Bytes after a mark that are looked at."""
+
+_BEFORE = 60
+"""Bytes before a mark in which the name of its package stands."""
 
 _FOLDER = re.compile(rb"(?:/[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,99}){1,30}\Z")
 
@@ -77,7 +91,7 @@ class LogValues:
         if value.kind in self._said and not value.last:
             return
         match = value.regex.match(data, at, at + _BEHIND)
-        if match is None:
+        if match is None or (value.behind and not value.behind.search(data, max(0, at - _BEFORE), at)):
             return
         said = match.groups()
         if value.kind == _CUDNN:

@@ -21,6 +21,9 @@ REACH = 1000
 MAX_DECLARATION = 12
 """Lines of source that the parameters of a declaration may take."""
 
+_STATUS = "-- "
+"""Begins what CMake says as it configures. A step of the build comes after that, so the build went on."""
+
 _SOURCE_LINE = re.compile(r"(?P<file>[^\s:(]{1,400})[:(](?P<line>\d{1,7})(?=[:,)])")
 _DECLARED_VOID = re.compile(r"variable or field .{1,200} declared void")
 """What g++ says of a function before it names the unknown type of a parameter."""
@@ -50,6 +53,19 @@ class Match:
     """How many lines the rule matches, up to a thousand."""
     installer: str = ""
     """The tool for which the remedy is worded, empty for pip."""
+    survived: bool = False
+    """Whether the configuration that printed it ended well."""
+    stopped: bool = False
+    """Whether that configuration failed."""
+    in_image: bool = False
+    """Whether the log builds a container image."""
+    last_line: int = 0
+    """The last line of the CMake message that it heads, otherwise 0."""
+
+    @property
+    def survivable(self) -> bool:
+        """Whether the build may have continued after it."""
+        return self.survived or self.rule.survivable
 
     @property
     def title(self) -> str:
@@ -64,7 +80,9 @@ class Match:
     @property
     def remedy(self) -> str:
         """What to do about it, with the names of this line, in the words of the tool that installs."""
-        return filled(self.rule.remedies.get(self.installer) or spoken(self.rule.remedy, self.installer), self.names)
+        own = self.rule.remedies.get(self.installer)
+        text = spoken(own or self.rule.remedy, "" if own else self.installer, in_image=self.in_image)
+        return filled(text, self.names)
 
 
 def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
@@ -76,8 +94,9 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
     something that was not came later. Evidence replaces the general cause that it decides.
     """
     groups = [list(matches) for matches in found]
-    last = max((m.attempt for ms in groups for m in ms if not m.rule.survivable), default=0)
-    newest = _decided([[m for m in ms if m.attempt == last] or ms for ms in groups])
+    last = max((m.attempt for ms in groups for m in ms if not m.survivable), default=0)
+    of_last = ([m for m in ms if m.attempt == last] or ms for ms in groups)
+    newest = _decided([[m for m in ms if not m.survived] or ms for ms in of_last])
     first_errors = _first_errors(m for ms in newest for m in ms)
     of_step: dict[int, list[Match]] = {}
     for match in (m for ms in newest for m in ms):
@@ -86,13 +105,16 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
     begin: dict[int, int] = {}
     for match in picked:
         begin[match.step] = min(match.line, begin.get(match.step, match.line))
-    end = max((m.line for m in picked if not m.rule.survivable and m.attempt == last), default=0)
+    failed_step = max((m.step for m in picked if not m.survivable and m.attempt == last), default=0)
+    end = max((m.line for m in picked if not m.survivable and m.attempt == last), default=0)
 
     def key(match: Match) -> tuple[bool, int, int, int]:
-        survived = match.line < end and (match.rule.survivable or match.attempt < last)
+        is_status = match.text.startswith(_STATUS) and not match.stopped and match.step < failed_step
+        survived = match.line < end and (match.survivable or is_status or match.attempt < last)
         rank = 0 if first_errors.get(match.step) == match.line else match.rule.rank
         return survived, begin[match.step], rank, match.line
 
+    picked = [m for m in picked if not (m.survived and m.line < end and m.step < failed_step)]
     return sorted(_without_echoes(picked), key=key)
 
 
@@ -103,7 +125,7 @@ def _without_echoes(picked: Sequence[Match]) -> list[Match]:
         echoed = match.rule.echoes
         before = (m for m in picked if m.attempt == match.attempt and m.line <= match.line and m is not match)
         return bool(echoed) and any(
-            m.rule.id in echoed or (ANY_RULE in echoed and not (m.rule.survivable or m.rule.echoes)) for m in before
+            m.rule.id in echoed or (ANY_RULE in echoed and not (m.survivable or m.rule.echoes)) for m in before
         )
 
     return [match for match in picked if not is_echo(match)]
@@ -154,9 +176,9 @@ def _pick(matches: list[Match], of_step: Mapping[int, list[Match]], first_errors
     """
     for match in matches:
         better = (other for other in of_step[match.step] if other.rule.rank < match.rule.rank)
-        beside = [other for other in better if abs(other.line - match.line) <= NEAR]
-        if not match.rule.survivable:
-            beside = [other for other in beside if not other.rule.survivable]
+        beside = [o for o in better if abs(o.line - match.line) <= NEAR or match.line < o.line <= match.last_line]
+        if not match.survivable:
+            beside = [other for other in beside if not other.survivable]
         if first_errors.get(match.step) == match.line:  # later compiler errors follow from it
             beside = [other for other in beside if not other.is_diagnostic or _of_one_fault(match, other)]
         if not beside:

@@ -31,7 +31,19 @@ ACTIONS = ("none", *ACTION_KINDS)
 
 _KEYS = (
     *("title", "why", "remedy", "rank", "general", "beside", "decides", "survivable", "follows", "action", "variable"),
-    *("warning", "provided", "wordless", "each", "echoes", "continues", *TOOLS, "patterns", "examples", "source"),
+    *(
+        "warning",
+        "provided",
+        "wordless",
+        "each",
+        "echoes",
+        "continues",
+        "repeated",
+        *TOOLS,
+        "patterns",
+        "examples",
+        "source",
+    ),
 )
 _NEEDED = ("title", "why", "remedy", "patterns", "examples", "source")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{2,63}=[A-Za-z0-9_./+:,-]{1,64}")
@@ -113,6 +125,8 @@ class Rule:
     """Rules whose failure it only repeats: after a match of one of them it is dropped. ANY_RULE means all."""
     continues: bool = False
     """Whether the message, and its expression, may continue in the next line."""
+    repeated: bool = False
+    """Whether it finds only what an earlier line said in the same words."""
 
 
 @functools.cache
@@ -163,6 +177,7 @@ def _rule(name: str, section: Section) -> Rule:
         each=_with_names(section, "each", patterns) if "each" in section else "",
         echoes=section.words("echoes"),
         continues=section.flag("continues", default=False),
+        repeated=section.flag("repeated", default=False),
     )
 
 

@@ -19,7 +19,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from stoker.diagnose.around import Neighbours
 from stoker.diagnose.blocks import END_KEPT, NEAR, Block, Readable, blocks, shortened
-from stoker.diagnose.installers import MARKS
+from stoker.diagnose.installers import IMAGE_MARKS, MARKS
 from stoker.diagnose.likely import NONE, STOP, WORDS, Likely, is_noise, kind_of
 from stoker.diagnose.line_names import EACH, PLACE, filled, names_in
 from stoker.diagnose.log_values import VALUES, LogValues
@@ -77,6 +77,21 @@ _STOPPED = (_NINJA_STOPPED, _MAKE_STOPPED)
 _BEGINS = (b"[0/", b"[1/")
 """What begins another attempt: the counter of its first step."""
 
+_CONFIGURED = (b"-- Build files have been written to", b"config.status: creating ", b"Build targets in project: ")
+"""What CMake, autoconf and Meson say when they have configured: nothing that they missed before stopped them."""
+
+_NOT_CONFIGURED = (b"-- Configuring incomplete", b"CMake Generate step failed")
+
+_FOLDS = (b"CMake Error", b"[stderr]")
+"""Heads of messages whose lines CMake or uv has folded to the width of a page."""
+
+_FOLDED_LINES = 3
+"""Lines behind the first over which one line of a tool may be folded."""
+
+
+_MARKING = (_STOPPED, _BEGINS, WORDS, _CONFIGURED, _NOT_CONFIGURED, _FOLDS)
+"""In the order of the fields of _Plan and _Index."""
+
 
 class _Hit(NamedTuple):
     rule: Rule
@@ -91,6 +106,7 @@ class _Found:
     places: list[Match] = field(default_factory=list)
     count: int = 0
     last: int = 0
+    said: dict[str, int] = field(default_factory=dict)
     each: dict[str, None] = field(default_factory=dict)
 
 
@@ -103,13 +119,16 @@ class _InLine(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """How to look at lines with certain words: rules, the best first; whether they end or begin an attempt; whether
-    they may be errors."""
+    """How to look at lines with certain words: rules, the best first; whether they end or begin an attempt or a
+    configuration; whether they may be errors, or head a folded message."""
 
     hits: tuple[_Hit, ...]
     ends_attempt: bool
     begins_attempt: bool
     may_be_error: bool
+    configured: bool
+    not_configured: bool
+    folds: bool
 
 
 class _Index(NamedTuple):
@@ -123,8 +142,12 @@ class _Index(NamedTuple):
     stopped: frozenset[int]
     begins: frozenset[int]
     maybe: frozenset[int]
+    configured: frozenset[int]
+    not_configured: frozenset[int]
+    folds: frozenset[int]
     marks: Mapping[int, str]
     values: Mapping[int, bytes]
+    images: frozenset[int]
 
 
 @functools.lru_cache(4)
@@ -134,13 +157,29 @@ def _index(rules: tuple[Rule, ...]) -> _Index:
     for rule in rules:
         for pattern in rule.patterns:
             hits[pattern.words].append(_Hit(rule, pattern))
-    words = tuple(dict.fromkeys((*hits, *WORDS, *_STOPPED, *_BEGINS, *MARKS, *VALUES)))
+    words = tuple(
+        dict.fromkeys((*hits, *(word for words in _MARKING for word in words), *MARKS, *VALUES, *IMAGE_MARKS))
+    )
     number = {word: at for at, word in enumerate(words)}
-    stopped, begins, maybe = (frozenset(number[word] for word in some) for some in (_STOPPED, _BEGINS, WORDS))
+    stopped, begins, maybe, configured, not_configured, folds = (
+        frozenset(number[word] for word in some) for some in _MARKING
+    )
     marks = {number[mark]: tool for mark, tool in MARKS.items()}
     values = {number[word]: word for word in VALUES}
     of_words = tuple(tuple(hits.get(word, ())) for word in words)
-    return _Index(_automaton(words), of_words, stopped, begins, maybe, marks, values)
+    return _Index(
+        _automaton(words),
+        of_words,
+        stopped,
+        begins,
+        maybe,
+        configured,
+        not_configured,
+        folds,
+        marks,
+        values,
+        frozenset(number[word] for word in IMAGE_MARKS),
+    )
 
 
 class Scanner:
@@ -150,6 +189,7 @@ class Scanner:
         self._no_error = no_error
         self._index = _index(tuple(rules))
         self._installer = ""
+        self._in_image = False
         self._values = LogValues()
         self._found: dict[str, _Found] = defaultdict(_Found)
         self._in_attempt: Counter[str] = Counter()
@@ -159,6 +199,7 @@ class Scanner:
         self._step = 0
         self._attempt = 0
         self._stopped_at: int | None = None
+        self._not_configured_at = 0
         self.likely = Likely()
 
     def matches(self) -> list[Match]:
@@ -170,17 +211,21 @@ class Scanner:
                     m,
                     count=found.count,
                     installer=self._installer,
+                    in_image=self._in_image,
                     names={**said, **m.names, EACH: " ".join(found.each)},
                 )
                 for m in found.places
             ]
             for found in self._found.values()
+            if found.places
         )
         return in_order(counted)
 
     def last_line(self) -> int:
         """Return the last line that any rule matched, 0 if none did."""
-        return max((found.last for found in self._found.values() if _counts(found.places[0].rule)), default=0)
+        return max(
+            (found.last for found in self._found.values() if found.places and _counts(found.places[-1])), default=0
+        )
 
     def look_at(self, block: Block) -> None:
         """Look at the next block."""
@@ -200,12 +245,17 @@ class Scanner:
         else:
             self._step += len(steps)
 
+    def _words_in(self, data: bytes) -> Sequence[tuple[int, int, int]]:
+        """Return all words that stand there: their numbers, where they begin and where they end."""
+        return self._index.words.find_matches_as_indexes(data, overlapping=True)
+
     def _lines_with_words(self, data: bytes) -> dict[int, set[int]]:
         """Return where lines with words begin, and which words."""
         starts: dict[int, set[int]] = {}
         begin = end = -1
-        for word, at, _ in self._index.words.find_matches_as_indexes(data, overlapping=True):
+        for word, at, _ in self._words_in(data):
             self._installer = self._index.marks.get(word, self._installer)
+            self._in_image = self._in_image or word in self._index.images
             if word in self._index.values:
                 self._values.learn(VALUES[self._index.values[word]], data, at)
             if not begin <= at < end:
@@ -229,15 +279,21 @@ class Scanner:
             counted = (hit.rule.rank for hit in hits if self._asked[hit.rule.id] >= MAX_COUNT)
             best = min(counted, default=len(RANKS))
             asked = (hit for hit in hits if hit.rule.rank <= best and self._asked[hit.rule.id] < MAX_COUNT)
-            marks = (
-                not words.isdisjoint(some) for some in (self._index.stopped, self._index.begins, self._index.maybe)
-            )
+            index = self._index
+            marking = (index.stopped, index.begins, index.maybe, index.configured, index.not_configured, index.folds)
+            marks = (not words.isdisjoint(some) for some in marking)
             plan = self._plans[words] = _Plan(tuple(asked), *marks)
         return plan
 
     def _is_noise(self, data: bytes, start: int, plan: _Plan) -> bool:
         """Return whether a line needs no closer look."""
-        if plan.ends_attempt or (plan.begins_attempt and self._stopped_at is not None):
+        if (
+            plan.ends_attempt
+            or plan.configured
+            or plan.not_configured
+            or plan.folds
+            or (plan.begins_attempt and self._stopped_at is not None)
+        ):
             return False
         if not plan.hits and not (plan.may_be_error and self._wants_likely()):
             return True
@@ -253,6 +309,10 @@ class Scanner:
         end = block.data.find(b"\n", start)
         raw = shortened(block.data[start : end if end >= 0 else len(block.data)])
         near: Neighbours | None = None
+        if plan.configured or plan.not_configured:
+            self._follow_configuring(line, step, plan)
+        if plan.folds:
+            self._look_at_folded(block, start, line, step)
         for part in raw.rstrip(b"\r").split(b"\r"):
             indented = unwrapped(part)
             inner = indented.strip()
@@ -274,6 +334,52 @@ class Scanner:
                     self._note(rule, step, match, names, near)
             if looks_like and not is_warning:
                 self.likely.note(looks_like, _shown(inner, 0), step, near)
+
+    def _follow_configuring(self, line: int, step: int, plan: _Plan) -> None:
+        """Note where a configuration ends: what one that ended well has missed before, it could do without.
+
+        Only what stands in the same step counts: jobs of a build that run beside it have steps of their own.
+        """
+        if plan.not_configured:
+            for found in self._found.values():
+                found.places = [
+                    replace(m, stopped=True) if m.line > self._not_configured_at and not m.survived else m
+                    for m in found.places
+                ]
+            self._not_configured_at = line
+            return
+        for rule_id, found in self._found.items():
+            places = [
+                replace(m, survived=True)
+                if m.attempt == self._attempt
+                and m.step == step
+                and m.line > self._not_configured_at
+                and not m.is_diagnostic
+                else m
+                for m in found.places
+            ]
+            self._in_attempt[rule_id] -= sum(m.survived for m in places) - sum(m.survived for m in found.places)
+            found.places = places
+        self._is_known = any(_counts(m) for found in self._found.values() for m in found.places)
+
+    def _look_at_folded(self, block: Block, head: int, line: int, step: int) -> None:
+        """Look at what a message says across its line ends."""
+        lines = Neighbours(block, head, line).body()
+        start = head
+        for at in range(len(lines)):
+            start = block.data.find(b"\n", start) + 1
+            line += 1
+            text = " ".join(lines[at : at + 1 + _FOLDED_LINES]) if lines[at] else ""
+            if not start or not text:
+                continue
+            words = frozenset(word for word, _, _ in self._words_in(text.encode()))
+            hits = self._plan(words).hits if words else ()
+            around = functools.partial(Neighbours, block, start, line)
+            for rule, match, names in self._rules_in(text, hits, around):
+                if match.start() < len(lines[at]) < match.end() and not self._rules_in(
+                    lines[at], [h for h in hits if h.rule is rule], around
+                ):
+                    self._note(rule, step, match, names, around())
 
     def _follow_attempts(self, text: str, step: int) -> None:
         """Notice when the build is started again: it survived the failures of earlier attempts."""
@@ -311,13 +417,20 @@ class Scanner:
             if rule.continues:
                 match = pattern.regex.search(f"{text} {around().next_line()}") or match
             names = None if rule.wordless and not around().printed_nothing() else _names_for(rule, match, around)
-            if names is None:
+            if names is None or (rule.repeated and not self._is_repeated(rule, match[0], around().line)):
                 self._count(rule)
                 continue
             seen.add(rule.id)
             best = best if rule.beside else rule.rank  # it may turn out to be evidence of nothing
             found.append(_InLine(rule, match, names))
         return found
+
+    def _is_repeated(self, rule: Rule, said: str, line: int) -> bool:
+        """Return whether a line before this one has said the very same."""
+        known = self._found[rule.id].said
+        if said not in known and len(known) >= MAX_EACH:
+            return False
+        return known.setdefault(said, line) < line
 
     def _count(self, rule: Rule) -> None:
         """Count a line that was examined; a rule that has reached its count is not tried again."""
@@ -329,7 +442,7 @@ class Scanner:
         found = self._found[rule.id]
         found.count += 1
         found.last = near.line
-        self._is_known = self._is_known or _counts(rule)
+        self._is_known = self._is_known or _proves_failure(rule)
         self._count(rule)
         self._in_attempt[rule.id] += 1
         if rule.each and len(found.each) < MAX_EACH and set(PLACE.findall(rule.each)) <= names.keys():
@@ -347,6 +460,7 @@ class Scanner:
                     names,
                     around.lines,
                     around.first,
+                    last_line=near.end_of_message(),
                 )
             )
 
@@ -398,9 +512,13 @@ def _is_wrapped_step(line: bytes) -> bool:
     return step is not None and is_wrapper(line[: step.start()])
 
 
-def _counts(rule: Rule) -> bool:
-    """Return whether a match alone proves a failure: no build continues after it, and it needs no other match near
-    it."""
+def _counts(match: Match) -> bool:
+    """Return whether a match alone proves a failure."""
+    return not match.survived and _proves_failure(match.rule)
+
+
+def _proves_failure(rule: Rule) -> bool:
+    """Return whether no build continues after a match of the rule, which needs no other match near it."""
     return not (rule.survivable or rule.beside or rule.follows)
 
 
