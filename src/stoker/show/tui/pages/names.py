@@ -40,8 +40,8 @@ def plain_name(text: str) -> str:
 
 
 def distinct_names(outputs: Iterable[str]) -> Mapping[str, str]:
-    """Return each output's plain name. If several have the same one, their CMake targets follow it, or if that does not
-    tell them apart, each is whole."""
+    """Return each output's plain name. If several have the same one, their CMake targets follow it, or if those are the
+    same too, each is whole."""
     alike: dict[str, dict[str, str]] = {}
     for output in outputs:
         name = plain_name(output)
