@@ -101,14 +101,16 @@ def test_a_member_of_a_wheel_and_a_gpu_without_a_name_are_told_briefly() -> None
 
 
 @pytest.mark.parametrize(
-    ("needed", "remedy"),
+    ("path", "needed", "remedy"),
     [
-        (("libtorch_cuda.so",), "build with 9.0 in TORCH_CUDA_ARCH_LIST"),
-        ((), "build it for 9.0 too, with nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"),
+        ("lib.so", ("libtorch_cuda.so",), "build with 9.0 in TORCH_CUDA_ARCH_LIST"),
+        ("w.whl::torch/lib/libown.so", (), "build with 9.0 in TORCH_CUDA_ARCH_LIST"),
+        ("lib.so", (), "build it for 9.0 too, with nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"),
+        ("bartorch/lib.so", (), "build it for 9.0 too, with nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"),
     ],
 )
-def test_the_remedy_is_one_that_the_files_build_knows(needed: tuple[str, ...], remedy: str) -> None:
-    _, [problem] = judge_device([binary("sm_80", needed=needed)], device("9.0"))
+def test_the_remedy_is_one_that_the_files_build_knows(path: str, needed: tuple[str, ...], remedy: str) -> None:
+    _, [problem] = judge_device([binary("sm_80", path=path, needed=needed)], device("9.0"))
 
     assert problem.remedy == remedy
 
@@ -194,6 +196,28 @@ def test_of_the_device_runtime_alone_nothing_is_said_in_a_package_and_all_where_
 
     assert judge_device([runtime, own], device("8.0"))[0].verdict == "none"
     assert judge_device([runtime], device("8.0"))[0].verdict == "native"
+
+
+def test_a_static_library_left_in_a_package_is_no_part_that_runs() -> None:
+    """fastlisaresponse: its extension has no code for a B200, and the objects that it was linked from have PTX."""
+    own = binary("sm_80", path="p.whl::pack/_C.so")
+    left = binary("sm_80 compute_80", path="p.whl::pack/libown.a")
+
+    report, problems = judge_device([left, own], device("9.0"))
+
+    assert (report.verdict, report.why) == ("no", "no code for sm_90: _C.so, with sm_80")
+    assert [p.file for p in problems] == [own.path]
+    assert judge_device([left], device("9.0"))[0].verdict == "ptx-jit"
+    build = binary("compute_80", path="build/libown.a"), binary("sm_80", path="build/_C.so")
+    assert judge_device(build, device("9.0"))[0].verdict == "part"
+
+
+def test_what_is_refused_is_judged_by_its_code_too() -> None:
+    """A wheel for another Python needs another GPU as well."""
+    unit = JudgedFiles("pack", (binary("sm_80", path="_C.so"),), "is for cp313-cp313")
+
+    assert judge_unit(unit, device("8.0"))[0].why == "is for cp313-cp313"
+    assert judge_unit(unit, device("7.0"))[0].why == "is for cp313-cp313; no code for sm_70: _C.so, with sm_80"
 
 
 def test_what_compiles_for_all_others_runs_in_part_beside_code_for_other_gpus_alone() -> None:
@@ -394,6 +418,17 @@ def test_thousands_of_failing_files_are_not_listed_one_by_one() -> None:
 
     assert len(problems) < 20
     assert "2990 more" in problems[-1].what
+
+
+def test_all_files_without_code_are_counted_also_those_for_other_gpus_by_design() -> None:
+    """flashinfer-cubin: of 15,970 cubins for Blackwell 60 are for no family or single chip."""
+    files = [binary("sm_100f", path=f"{i}.cubin") for i in range(300)]
+    files += [binary("sm_100", path=f"plain{i}.cubin") for i in range(60)]
+
+    report, problems = judge_device(files, device("9.0"))
+
+    assert report.why == "no code for sm_90: 360 files, with sm_100, sm_100f"
+    assert problems[-1].what == "350 more files have no code for card"
 
 
 def wanted(text: str) -> tuple[Wanted, ...]:

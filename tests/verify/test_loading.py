@@ -553,6 +553,64 @@ class TestWhatAPackageBrings:
         assert problem.what.endswith("; the torch here (2.15.0) is for CPUs")
         assert problem.remedy == "install a torch for CUDA 12"
 
+    @pytest.mark.usefixtures("torch")
+    def test_of_builds_for_several_versions_of_cuda_none_is_favoured(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        """fussim has five, and beside a torch for CPUs a torch for CUDA 11 was the advice even for a B200."""
+        members = {
+            f"pack/_cuda_cu{cuda}.abi3.so": self.user_of(
+                tmp_path, "libc10.so", "libc10_cuda.so", f"libcudart.so.{cuda // 10}"
+            )
+            for cuda in (118, 128, 130)
+        }
+
+        problems = grave(judged(wheel(members, HERE, requires=["torch"]), environment))
+
+        assert {p.remedy for p in problems} == {
+            "install a torch for CUDA 11, 12 or 13, the one whose build here has code for the GPU"
+        }
+
+    @pytest.mark.parametrize(
+        ("requires", "condition"),
+        [
+            (["numpy"], "a torch for CUDA 13, which its metadata do not require, is installed"),
+            (["torch>=2.5"], ""),
+            (["xformers"], ""),
+        ],
+    )
+    def test_a_torch_that_is_needed_and_not_required_is_a_condition(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str], requires: list[str], condition: str
+    ) -> None:
+        """mslk-cuda requires numpy alone, and importing it fails without torch."""
+        data = self.user_of(tmp_path, "libc10_cuda.so", "libcudart.so.13")
+
+        report = judged(wheel({"pack/_C.abi3.so": data}, HERE, requires=requires), environment)
+
+        assert (report.exit_status(), report.condition) == (0, condition)
+
+    @pytest.mark.parametrize(
+        ("name", "needed", "warned"),
+        [
+            ("pack.libs/libcuda-9e10c86a.so.570.211.01", "libcuda-9e10c86a.so.570.211.01", True),
+            ("pack/libcuda.so.1", "libcuda.so.1", True),
+            ("pack/stubs/libcuda.so", "libcuda.so.1", False),
+            ("pack/stubs/libcuda.so.1", "libcuda.so.1", False),
+            ("pack/libcudart.so.12", "libcudart.so.12", False),
+        ],
+    )
+    def test_a_library_of_the_driver_in_the_package_is_a_warning(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str], name: str, needed: str, warned: bool
+    ) -> None:
+        """fastvideo-kernel has the driver's own, which auditwheel took for a library like others."""
+        user = self.user_of(tmp_path, needed)
+        members = {"pack/_C.abi3.so": user, name: (tmp_path / "x" / needed).read_bytes()}
+
+        problems = judged(wheel(members, HERE), environment).problems
+
+        found = [p for p in problems if "a library of NVIDIA's driver, and _C.abi3.so loads it" in p.what]
+        assert [(p.file.rpartition("::")[2], p.severity) for p in found] == [(name, "warning")] * warned
+
     def test_the_extra_of_an_installed_package_is_that_of_its_distribution(
         self, tmp_path: Path, install: Callable[..., Path], environment: dict[str, str]
     ) -> None:
@@ -699,6 +757,17 @@ class TestWhatAPackageBrings:
         self, wheel: Write, cc: Compile, user: bytes, environment: dict[str, str]
     ) -> None:
         members = {"pack/libx_cuda118.so": user, "pack/libx_cpu.so": cc("d.so").read_bytes()}
+
+        report = judged(wheel(members, HERE), environment)
+
+        assert (report.verdict, {p.severity for p in report.problems}) == ("none", {"info"})
+
+    def test_so_is_one_of_several_builds_in_folders_named_after_torchs_versions(
+        self, wheel: Write, cc: Compile, user: bytes, environment: dict[str, str]
+    ) -> None:
+        """vesin-torch has twelve."""
+        folders = [f"pack/torch-{version}/lib" for version in ("2.9", "2.13", "2.14")]
+        members = {f"{folder}/libx.so": user for folder in folders} | {f"{folders[1]}/libx.so": cc("d.so").read_bytes()}
 
         report = judged(wheel(members, HERE), environment)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -34,6 +34,8 @@ DRIVERS = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
 compatibility)."""
 
 _MAX_PROBLEMS = 10
+_MOST_LIBRARIES = 100
+"""More files than this are kernels, and the name of one says nothing."""
 _ORDER: tuple[Verdict, ...] = ("no", "part", "ptx-jit", "native", "none")
 """Worst first."""
 
@@ -196,8 +198,9 @@ def judge_unit(unit: JudgedFiles, device: Device) -> tuple[DeviceReport, list[Pr
     """Return the verdict on one device for files that belong together, and a problem for each that does not run there,
     or only in part."""
     if unit.refusal:
-        return _report(device, "no", unit.refusal), [Problem("error", unit.title, unit.refusal, REFUSAL_REMEDY)]
-    coded = [f for f in unit.files if f.has_code and (len(unit.files) == 1 or not only_linked_with(f.path))]
+        return _refused(unit, device)
+    alone = all(only_linked_with(f.path) for f in unit.files)
+    coded = [f for f in unit.files if f.has_code and (alone or not only_linked_with(f.path))]
     if not coded:
         return _report(device, *_without_code(unit)), []
     spare = frozenset(library(f.path) for f in unit.files if f.loads and not f.has_code)
@@ -218,6 +221,13 @@ def judge_unit(unit: JudgedFiles, device: Device) -> tuple[DeviceReport, list[Pr
     elif unit.fatal and verdict != "no":
         verdict, why = "no", _unloaded(unit.files)
     return _report(device, verdict, why), problems
+
+
+def _refused(unit: JudgedFiles, device: Device) -> tuple[DeviceReport, list[Problem]]:
+    """Return the verdict on what does not run on the machine, and whether it would run on this device elsewhere."""
+    elsewhere, _ = judge_unit(JudgedFiles(unit.title, tuple(replace(f, loads=True) for f in unit.files)), device)
+    why = f"{unit.refusal}; {elsewhere.why}" if elsewhere.verdict == "no" else unit.refusal
+    return _report(device, "no", why), [Problem("error", unit.title, unit.refusal, REFUSAL_REMEDY)]
 
 
 def _report(device: Device, verdict: Verdict, why: str) -> DeviceReport:
@@ -257,10 +267,9 @@ class _FileOutcomes:
 
     def problems(self) -> list[Problem]:
         """Return a problem for each lost or partial file; why a file does not load is reported elsewhere."""
-        return _bounded(
-            [_problem(f, self.tallies[f.path], self.device, fatal=self.whole, lost=f.path in self.lost)
-             for f in (*self.lost.values(), *self.partial) if f.loads], self.device,
-        )  # fmt: skip
+        found = [_problem(f, self.tallies[f.path], self.device, fatal=self.whole, lost=f.path in self.lost)
+                 for f in (*self.lost.values(), *self.partial) if f.loads]  # fmt: skip
+        return _bounded(found, len(self.own) if self.whole else len(found), self.device)
 
     def verdict(self) -> tuple[Verdict, str]:
         """Return the verdict and its reason."""
@@ -292,7 +301,7 @@ class _FileOutcomes:
         total = sum((self.tallies[f.path] for f in worst), ModuleTally())
         if total.old_driver and not total.no_code:
             return f"the driver (CUDA {_dotted(self.device.cuda)}) is too old for the PTX: {_names(worst)}"
-        return f"no code for {self.device.arch.sm}: {_names(worst)}, with {_held(worst)}"
+        return f"no code for {self.device.arch.sm}: {_names(self.own)}, with {_held(self.own)}"
 
 
 def _why_they_fail(found: ModuleTally, device: Device) -> str:
@@ -301,11 +310,12 @@ def _why_they_fail(found: ModuleTally, device: Device) -> str:
     return f"have no code for {device.arch.sm}"
 
 
-def _bounded(problems: list[Problem], device: Device) -> list[Problem]:
-    """Return the first problems, and how many more there are: a package may contain thousands of single cubins."""
+def _bounded(problems: list[Problem], count: int, device: Device) -> list[Problem]:
+    """Return the first problems, and how many more of the `count` files have one: a package may contain thousands of
+    single cubins."""
     if len(problems) <= _MAX_PROBLEMS:
         return problems
-    more = Problem("info", "", f"{len(problems) - _MAX_PROBLEMS} more files have no code for {device.name}")
+    more = Problem("info", "", f"{count - _MAX_PROBLEMS} more files have no code for {device.name}")
     return [*problems[:_MAX_PROBLEMS], more]
 
 
@@ -364,10 +374,13 @@ def _problem(file: ReadFile, found: ModuleTally, device: Device, *, fatal: bool,
 
 def _built_for(file: ReadFile, asked_of_torch: str, asked: str) -> str:
     """Return how to rebuild a file: torch's extensions take an architecture list that other builds ignore."""
-    ours = any(n.startswith(("libtorch", "libc10")) for n in file.needed) or "torch" in file.path
+    ours = any(n.startswith(("libtorch", "libc10")) for n in file.needed) or _TORCHS_OWN.search(file.path)
     if ours:
         return f"build with {asked_of_torch} in TORCH_CUDA_ARCH_LIST"
     return f"build it for {asked} too, with nvcc's -gencode, or CMAKE_CUDA_ARCHITECTURES"
+
+
+_TORCHS_OWN = re.compile(r"(?:^|/|::)torch/(?:lib/)?[^/]+$")
 
 
 def _driver_problem(files: Sequence[ReadFile], device: Device) -> Problem | None:
@@ -460,6 +473,8 @@ def _unloaded(files: Iterable[ReadFile]) -> str:
 
 
 def _names(files: Sequence[ReadFile]) -> str:
+    if len(files) > _MOST_LIBRARIES:
+        return f"{len(files)} files"
     first = files[0].path.rsplit("/", 1)[-1].rsplit("::", 1)[-1]
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 

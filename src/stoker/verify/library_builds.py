@@ -11,6 +11,7 @@ _NVIDIA = re.compile(
 _NVIDIAS_FOLDER = re.compile(r"(?:^|.*(?:::|/))(?:nvidia/(?:[\w.]+/){1,2}(?:lib|lib64)|tensorrt\w*_libs)/[^/]*")
 """The folders in NVIDIA's packages: nvidia/cublas/lib, nvidia/cu13/lib, tensorrt_rtx_libs."""
 _FOLDER_OF_BUILD = re.compile(r"(?:cuda|cu|rocm|hip|vulkan|sycl|metal|cpu|basic|noavx|avx|avx2|avx512)[\d.]*")
+_FOLDER_FOR_TORCH = re.compile(r"/torch-?\d+\.\d[\w.+]*(?=/|$)")
 _BUILD_OF = re.compile(r"(?:cuda|cu|sm|compute|rocm|xpu)_?\d+[af]?|cpu")
 
 
@@ -18,8 +19,9 @@ def library(path: str) -> str:
     """Return a library's path without the CUDA version or architecture in its name.
 
     Packages such as bitsandbytes ship `libbitsandbytes_cuda118.so` beside `..._cuda130.so` and `..._cpu.so`, and load
-    the one that fits; ctransformers has lib/cuda/libctransformers.so beside lib/avx2/libctransformers.so. Triton ships
-    several versions of NVIDIA's libraries in separate folders; for those only the name counts.
+    the one that fits; ctransformers has lib/cuda/libctransformers.so beside lib/avx2/libctransformers.so, and vesin
+    torch-2.13/lib/libvesin_torch.so beside those for eleven other versions of torch. Triton ships several versions of
+    NVIDIA's libraries in separate folders; for those only the name counts.
     """
     folder, _, name = path.rpartition("/")
     if vendors(path):
@@ -27,7 +29,7 @@ def library(path: str) -> str:
     parent, _, last = folder.rpartition("/")
     if _FOLDER_OF_BUILD.fullmatch(last):
         folder = f"{parent}/#"
-    return f"{folder}/{_BUILD_OF.sub('#', name)}"
+    return f"{_FOLDER_FOR_TORCH.sub('/#', folder)}/{_BUILD_OF.sub('#', name)}"
 
 
 def vendors(path: str) -> bool:
@@ -37,12 +39,14 @@ def vendors(path: str) -> bool:
 
 
 def only_linked_with(path: str) -> bool:
-    """Whether a file is NVIDIA's device runtime, which some packages (cumm, cuda-runtime) ship for others to link
-    with."""
-    return path.rsplit("/", 1)[-1].rsplit("::", 1)[-1] in _DEVICE_RUNTIMES
+    """Whether a file only serves to link with: a static library in a package, which nothing loads, and NVIDIA's device
+    runtime anywhere, which some packages (cumm, cuda-runtime) ship for others."""
+    name = path.rsplit("/", 1)[-1].rsplit("::", 1)[-1]
+    return name in _DEVICE_RUNTIMES or (name.endswith(".a") and bool(_IN_A_PACKAGE.search(path)))
 
 
 _DEVICE_RUNTIMES = ("libcudadevrt.a", "cudadevrt.lib")
+_IN_A_PACKAGE = re.compile(r"::|/(?:site|dist)-packages/")
 
 _RUNTIME_COMPILER = re.compile(r"libnvrtc[\w.-]*\.so(?:\.[\d.]+)?|nvrtc64_[\w]+\.dll")
 

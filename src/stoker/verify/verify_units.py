@@ -30,7 +30,7 @@ from stoker.verify.linking.python_facts import (
     package_of,
     sources_of,
 )
-from stoker.verify.linking.requirements import bringer, plugin_host
+from stoker.verify.linking.requirements import bringer, plugin_host, requires_torch
 from stoker.verify.wheel.tags import SYSTEM_LIBRARIES
 from stoker.verify.wheel.wheel_file import wheel_sources
 from stoker.verify.wheel.wheel_report import SEPARATOR, read_wheel
@@ -71,10 +71,10 @@ class VerifyUnit:
 
     @property
     def judged(self) -> list[ReadFile]:
-        """The files with device code that may run. NVIDIA's device runtime only serves to link with; it counts if there
-        is nothing else."""
-        coded = [f for f in self.files if f.has_code]
-        return coded if len(self.files) == 1 else [f for f in coded if not only_linked_with(f.path)]
+        """The files with device code that may run. Those that only serve to link with count if there is nothing
+        else."""
+        alone = all(only_linked_with(f.path) for f in self.files)
+        return [f for f in self.files if f.has_code and (alone or not only_linked_with(f.path))]
 
     @property
     def machines(self) -> set[str]:
@@ -219,7 +219,9 @@ def _brought(title: str, libraries: Iterable[SharedLibrary], requires: Sequence[
     if python is None:
         return NOTHING
     installed = [p for p in plugin if not brought_by([p], python).absent]
-    return brought_by([*requires, *torch, *installed], python)
+    brought = brought_by([*requires, *torch, *installed], python)
+    undeclared = "torch" in brought.absent and not any(map(requires_torch, brought_by(requires, python).absent))
+    return brought._replace(undeclared=undeclared)
 
 
 def _system_libraries(unit: VerifyUnit, brought: Brought, found: LinkFindings) -> list[Problem]:

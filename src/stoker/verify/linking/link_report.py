@@ -48,6 +48,10 @@ _TORCH_BUILDS = {
 
 _FFMPEG = re.compile(r"lib(?:av(?:codec|device|filter|format|util)|sw(?:resample|scale)|postproc)\.so\.\d+")
 
+_OF_DRIVER = re.compile(
+    r"lib(?:cuda|nvidia-ml|nvidia-ptxjitcompiler|nvidia-nvvm|nvcuvid|nvidia-encode)(?:-[0-9a-f]{6,})?\.so(?:\.[\d.]+)?"
+)
+
 _MUSL = re.compile(r"libc\.musl-\w+\.so\.1|ld-musl-\w+\.so\.1")
 _PLUGIN_DIGITS = re.compile(r"\d+")
 
@@ -222,9 +226,11 @@ class _Examination:
         if not brought.torch or not theirs:
             return None
         kind = next((of for of, name in _TORCH_BUILDS.items() if name in brought.libraries), "CPUs")
-        major = cuda_major(n for li in self.unit.libraries for n in li.dynamic.needed)
+        majors = sorted({cuda_major(li.dynamic.needed) or 0 for li in self.unit.libraries} - {0})
         wanted = next((m[1] for n in theirs if (m := _TORCHS.fullmatch(n)) and m[1] in _TORCH_NAMES), "cuda")
-        build = _TORCH_NAMES[wanted] + (f" {major}" if wanted == "cuda" and major else "")
+        build = _TORCH_NAMES[wanted] + (f" {_any_of(majors)}" if wanted == "cuda" and majors else "")
+        if wanted == "cuda" and len(majors) > 1:
+            build += ", the one whose build here has code for the GPU"
         return Problem("error", "", f"the torch here ({brought.torch}) is for {kind}", f"install a torch for {build}")
 
     def _remedy(self, names: Sequence[str], folders: Sequence[str]) -> str:
@@ -288,8 +294,14 @@ class _Examination:
         return found
 
     def _condition(self) -> str:
-        if not self.awaited:
-            return ""
+        conditions = [self._of_awaited()] if self.awaited else []
+        if self.unit.packaged and self.unit.brought.undeclared and "torch" in self.expected:
+            major = cuda_major(n for li in self.unit.libraries for n in li.dynamic.needed)
+            torch = f"a torch for CUDA {major}" if major else "torch"
+            conditions.append(f"{torch}, which its metadata do not require, is installed")
+        return " and ".join(conditions)
+
+    def _of_awaited(self) -> str:
         absent = self._awaited_of(self.awaited)
         any_of = "one of " if len(absent) > 1 else ""
         return f"{any_of}{_listed(absent)}, not installed here, brings {_listed([*self.awaited])}"
@@ -353,6 +365,21 @@ class _Examination:
         initial = b"PyInit_" + os.fsencode(member.path.name.partition(".")[0])
         return symbols is not None and symbols.offers(NeededSymbol(initial, b""))
 
+    def _drivers_own(self) -> list[Problem]:
+        """Warn about libraries of the driver in the package: they fit one version of the driver's kernel module."""
+        notes = []
+        for inside in self.unit.libraries if self.unit.packaged else ():
+            users = [li.path.name for li in self.unit.libraries if inside.path.name in li.dynamic.needed]
+            if not users or "stubs" in inside.path.parts or not _OF_DRIVER.fullmatch(inside.path.name):
+                continue
+            what = (
+                f"is a library of NVIDIA's driver, and {_listed(users)} loads it: it works only with the driver of its "
+                "own version"
+            )
+            remedy = "leave it out: auditwheel repair --exclude libcuda.so.1"
+            notes.append(Problem("warning", self.unit.names[inside.path], what, remedy))
+        return notes
+
     def _notes(self) -> list[Problem]:
         notes = []
         for who, names in self.expected.items():
@@ -362,6 +389,7 @@ class _Examination:
             elif who not in ("Python", "the NVIDIA driver", "ROCm", "CANN"):
                 text += ", which is required; none that fits is installed here"
             notes.append(Problem("info", self.unit.title, text))
+        notes += self._drivers_own()
         if useless := self._assumed_useless():
             who = _listed(useless, _MAX_LIBRARIES)
             what = f"{who}: not installed here, and assumed to bring none of NVIDIA's libraries"
@@ -438,6 +466,11 @@ def _symbol_problem(lacking: list[NeededSymbol], closure: Closure) -> Problem:
 def _listed(names: Sequence[str], most: int = _MAX_NAMES) -> str:
     more = len(names) - most
     return f"{', '.join(names[:most])}{f' and {more} more' if more > 0 else ''}"
+
+
+def _any_of(numbers: Sequence[int]) -> str:
+    *most, last = map(str, numbers)
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _it(names: Iterable[str]) -> str:

@@ -65,7 +65,7 @@ NO_LIMITS: Limits = {}
 _FOR_CUDA = re.compile(
     r"cu\d{2,3}|cuda|gpu|nvidia|cupy|rapids|torch|tensorflow|jax|paddle|mxnet|\bcu(?:cim|df|graph|ml|opt|vs)\b|nemo|dali|tensorrt"
 )
-_FRAMEWORKS = frozenset((
+FRAMEWORKS = frozenset((
     "accelerate", "auto-gptq", "bitsandbytes", "deepspeed", "easyocr", "fairseq", "fastai", "flash-attn",
     "flashinfer-python", "kornia", "lightning", "lmdeploy", "mamba-ssm", "monai", "openai-whisper", "peft",
     "sentence-transformers", "sglang", "skorch", "spconv", "speechbrain", "stanza", "tensordict", "thinc",
@@ -107,7 +107,7 @@ def can_bring(requirement: str, library: str, limits: Limits = NO_LIMITS) -> boo
     if _NVIDIAS_OWN.match(name):
         known = re.sub(r"-cu\d+$", "", name.removeprefix("nvidia-")) in _KNOWN
         return brings_along(requirement, library, limits) if known else True
-    return name in _FRAMEWORKS or bool(_FOR_CUDA.search(name))
+    return name in FRAMEWORKS or bool(_FOR_CUDA.search(name))
 
 
 def brings_along(requirement: str, library: str, limits: Limits = NO_LIMITS) -> bool:

@@ -69,6 +69,8 @@ class Brought(NamedTuple):
     """The version of the installed torch among them."""
     limits: Mapping[str, SpecifierSet] = MappingProxyType({})
     """The versions that the absent requirements admit, by name."""
+    undeclared: bool = False
+    """Whether torch is needed and absent, and no requirement is known to bring it."""
 
 
 NOTHING = Brought({}, (), {})

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from stoker.verify.linking.libraries import CUDA
-from stoker.verify.linking.nvidia_packages import NO_LIMITS, Limits, brings_along, can_bring, cuda_major, nvidias
+from stoker.verify.linking.nvidia_packages import (
+    FRAMEWORKS,
+    NO_LIMITS,
+    Limits,
+    brings_along,
+    can_bring,
+    cuda_major,
+    nvidias,
+)
 
 _SUFFIX = re.compile(r"-(?:cu\d+|cuda\d*|gpu|cpu|lib|libs)$")
 _LIBRARY = re.compile(r"(?:lib)?([A-Za-z][\w+]*?)(?:-[0-9a-f]{8})?(?:[-_.]?\d[\w.]*)?\.so(?:\.[\w.]+)?")
@@ -89,6 +97,12 @@ def may_bring(library: str, requirements: Iterable[str], host: str, limits: Limi
     if not found and host and library.removeprefix("lib").lower().startswith(host):
         return [host]
     return found
+
+
+def requires_torch(requirement: str) -> bool:
+    """Whether a requirement is torch or brings it, judging by its name."""
+    name = bare(requirement)
+    return "torch" in name or name in FRAMEWORKS
 
 
 def unable_to_bring(libraries: Iterable[str], requirements: Iterable[str], limits: Limits = NO_LIMITS) -> list[str]:
