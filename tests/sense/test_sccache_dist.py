@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.model.remote import RemoteEngine, RemoteHost
+from stoker.model.remote import NO_HOST, NO_HOST_YET, RemoteEngine, RemoteHost
 from stoker.sense.proc import jobs as jobs_module
 from stoker.sense.proc.jobs import JobTracker, JobUse
 from stoker.sense.proc.schedulers import SchedulerFinder
@@ -137,8 +137,8 @@ def test_the_only_server_is_the_host_of_all_that_wait_and_has_the_schedulers_pla
         build.answers.stats = stats(errors=5, **{"10.0.0.2:10501": 7})
         if look.engine is not None:
             hosts = list(look.engine.hosts)
-            assert set(look.waits.values()) <= {"sccache-dist", "10.0.0.2:10501"}
-            assert hosts[0].taken == max(0, 3 - len(look.waits))
+            assert set(look.waits.values()) <= {"sccache-dist", "10.0.0.2:10501", NO_HOST}
+            assert hosts[0].taken == max(0, 3 - sum(host != NO_HOST for host in look.waits.values()))
     known = RemoteHost("10.0.0.2:10501", 2, hosts[0].taken, errors=5, compiled=7, total=7, total_errors=5)
     assert hosts == [known]
 
@@ -261,6 +261,44 @@ def test_while_the_only_server_is_lost_nobody_is_taken_to_be_there(
         build.answers.stats = stats(errors, server=5)
         found.append(bool(build.reader.look(waiting, at + 60 + errors).waits))
     assert found == [True, True, False, False], "two answers with nothing but failures"
+
+
+def waiting_with(jobs_there: int) -> str:
+    return STATUS.replace('"in_progress":3', f'"in_progress":{jobs_there}')
+
+
+def test_clients_are_nowhere_until_the_scheduler_has_had_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler is packed and sent first, which takes many seconds."""
+    build = Replay("sccache-nvcc", tmp_path / "proc", monkeypatch)
+    build.answers.status, build.answers.stats = waiting_with(0), stats()
+    found = set()
+    for at, uses in build.looks():
+        look = build.reader.look(uses, at)
+        found |= set(look.waits.values())
+        if look.waits:
+            assert look.engine is not None
+            assert look.engine.hosts[0].taken == 0
+    assert found == {NO_HOST_YET}
+    build.answers.status = waiting_with(2)
+    waiting = [replace(use, hosted=(), works_here=False) for use in uses]
+    assert set(build.reader.look(waiting, at + 60).waits.values()) <= {"sccache-dist", NO_HOST}
+
+
+def test_no_more_clients_are_elsewhere_than_the_scheduler_has_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others were refused, and wait until this machine's own server compiles them."""
+    build = Replay("sccache-fallback", tmp_path / "proc", monkeypatch)
+    at, uses = max(build.looks(), key=lambda look: sum(bool(use.launchers) for use in look[1]))
+    waiting = [replace(use, hosted=(), works_here=False) for use in uses if use.launchers]
+    found = []
+    for later, jobs_there in ((10, 3), (20, 3), (30, 1), (40, 1)):
+        build.answers.status = waiting_with(jobs_there)
+        look = build.reader.look(waiting, at + later)
+        found.append((sum(host != NO_HOST for host in look.waits.values()), set(look.waits)))
+    assert len(waiting) == 6
+    assert [there for there, _ in found] == [3, 3, 1, 1]
+    assert all(len(clients) == 6 for _, clients in found)
 
 
 def test_a_reader_that_takes_over_counts_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stoker.contract.process import Key
-from stoker.model.remote import UNNAMED, RemoteEngine, RemoteHost, RemoteKind
+from stoker.model.remote import NO_HOST, NO_HOST_YET, UNNAMED, RemoteEngine, RemoteHost, RemoteKind
 from stoker.sense.proc.hosted_compilers import SERVER
 from stoker.sense.proc.jobs import JobUse
 from stoker.sense.proc.processes import PROC, parse_stat, read_cmdline, read_variables, start_wall
@@ -26,8 +26,9 @@ from stoker.sense.remote.reach_question import ReachQuestion
 from stoker.sense.remote.remote_reader import RemoteLook
 from stoker.sense.remote.sccache_text import DistCounts, DistStatus, read_done, read_fleet
 
-ASK_SECONDS = 5.0
-"""Seconds between two questions of a kind: each is a process that takes 5 to 10 ms of CPU time."""
+ASK_SECONDS, COUNTS_SECONDS = 2.0, 5.0
+"""Seconds between two questions for the scheduler's jobs, and between two for what was compiled: each is a process that
+takes 5 to 10 ms of CPU time."""
 
 BEGIN_SECONDS = 1.0
 """A client for which nothing has run counts as waiting elsewhere after this many seconds; its preprocessing begins
@@ -55,12 +56,14 @@ _OWN = "SCCACHE_"
 class _Client:
     """A client that has been running since Unix time `since`: its birth, or the look that found it no longer stopped;
     infinite while it is stopped. `hosted` are the processes that the server ran for it at the last look; `begun`: it
-    has run some; `compiled_at`: Unix time of the last look at which one of them compiled."""
+    has run some; `compiled_at`: Unix time of the last look at which one of them compiled; `waits_since`: Unix time of
+    the look that found that nothing of it runs here any more, infinite while something does."""
 
     since: float
     hosted: tuple[Key, ...] = ()
     begun: bool = False
     compiled_at: float = -math.inf
+    waits_since: float = math.inf
 
 
 class SccacheDistReader:
@@ -72,13 +75,19 @@ class SccacheDistReader:
         self._proc = proc_root
         self._clients: dict[Key, _Client] = {}
         self._command: tuple[str, Mapping[str, str]] | None = None
-        self._questions = BackgroundQuestion(ASK_SECONDS), BackgroundQuestion(ASK_SECONDS)
+        self._questions = BackgroundQuestion(ASK_SECONDS), BackgroundQuestion(COUNTS_SECONDS)
         self._fleet: DistStatus | None = None
+        self._asked_at = self._known_at = -math.inf
+        """Unix times of the last look, and of the one that asked what the scheduler answered last."""
+        self._has_begun = False
+        """Whether the scheduler has had any job of this build."""
+        self._hostless: dict[Key, str] = {}
+        """Clients that wait, and that no server has, as of the last look."""
         self._done = DistCounts()
         self._before: DistCounts | None = None
         self._bad_answers = 0
         self._failed_in_a_row = 0
-        self._reach = ReachQuestion(ASK_SECONDS)
+        self._reach = ReachQuestion(COUNTS_SECONDS)
         self._reached: bool | None = None
         """Whether the only server accepted the last connection; None while unknown."""
         self._most = DistStatus()
@@ -101,9 +110,34 @@ class SccacheDistReader:
         # Asking would start a server if there is none; if sccache-dist is not configured, asking once is enough.
         is_there = any(use.launchers and not use.starting for use in jobs)
         if is_there and (self._fleet is None or self._fleet.meant):
-            self._ask(jobs)
+            self._ask(jobs, now)
+        self._hostless = self._without_a_host(now)
         waits = self.glance(tuple(self._clients), now)
-        return RemoteLook(self._engine(len(waits)), waits)
+        return RemoteLook(self._engine(len(waits.keys() - self._hostless.keys())), waits)
+
+    def _without_a_host(self, now: float) -> dict[Key, str]:
+        """Return the clients that wait while no server has their job: the compiler is still packed and sent, or they
+        were refused, and wait until this machine's own server compiles them.
+
+        The scheduler only says how many jobs it has. Of the clients that waited when it last answered, no more than
+        these are elsewhere; those that have begun to wait since may be, up to the number of places.
+        """
+        fleet = self._fleet
+        if fleet is None:
+            return {}
+        waiting = []
+        for key, client in self._clients.items():
+            client.waits_since = min(client.waits_since, now) if self._waits(client, now) else math.inf
+            if client.waits_since < math.inf:
+                waiting.append(key)
+        self._has_begun = self._has_begun or fleet.used > 0 or bool(self._names())
+        if not self._has_begun:
+            return dict.fromkeys(waiting, NO_HOST_YET)
+        then = [key for key in waiting if self._clients[key].waits_since <= self._known_at]
+        since = [key for key in waiting if self._clients[key].waits_since > self._known_at]
+        then.sort(key=lambda key: key in self._hostless)  # who was there stays there
+        places = max(fleet.places, fleet.used) - min(len(then), fleet.used)
+        return dict.fromkeys([*then[fleet.used :], *since[max(0, places) :]], NO_HOST)
 
     def glance(self, launchers: Sequence[Key], now: float) -> dict[Key, str]:
         """Return which of these wait: nothing ran for them at the last look, or what ran has ended.
@@ -113,7 +147,9 @@ class SccacheDistReader:
         if self._fleet is None or self._why_lost(self._fleet):
             return {}
         host = self._host()
-        return {key: host for key in launchers if (client := self._clients.get(key)) and self._waits(client, now)}
+        clients = ((key, self._clients.get(key)) for key in launchers)
+        waiting = [key for key, client in clients if client is not None and self._waits(client, now)]
+        return {key: self._hostless.get(key, host) for key in waiting}
 
     def compiled_by(self, _argv: Sequence[str], _folder: str, /) -> str:
         """Return nothing: sccache counts by itself what was compiled where."""
@@ -217,19 +253,20 @@ class SccacheDistReader:
 
     # -- asking ------------------------------------------------------------------------------------------------
 
-    def _ask(self, jobs: Sequence[JobUse]) -> None:
+    def _ask(self, jobs: Sequence[JobUse], now: float) -> None:
         if self._command is None:
             self._command = self._find(jobs)
         program, env = self._command
         status, stats = self._questions
         if (answer := status.look((program, *STATUS), env)) is not None:
-            known = self._fleet is not None
+            known, self._known_at = self._fleet is not None, self._asked_at
             self._fleet = read_fleet(answer) or DistStatus(
                 obstacle="this machine's server does not answer", meant=known
             )
             self._most = max(self._most, self._fleet, key=lambda answered: answered.servers)
         if (answer := stats.look((program, *STATS), env)) is not None:
             self._take(read_done(answer))
+        self._asked_at = now
         names = self._names()
         if self._bad_answers and len(names) == 1 and (reached := self._reach.look(names[0])) is not None:
             self._reached = reached
