@@ -82,7 +82,7 @@ def test_events_narrate_and_their_json_is_the_journal(stoker: Stoker, tmp_path: 
 
 
 def test_home_lists_builds_and_enter_looks_at_one(stoker: Stoker) -> None:
-    stoker.run("run", "--plain", "--name", "older", "--", "true")
+    stoker.run("run", "--plain", "--name", "older", "--", "sleep", "2")  # what is over at once is hidden
     stoker.run("run", "--plain", "--name", "newer", "--", "false")
     terminal = Terminal(stoker.argv(), {**stoker.env, "LC_ALL": "C.UTF-8"}, stoker.root)
     try:
