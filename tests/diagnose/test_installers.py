@@ -127,3 +127,23 @@ def test_a_message_that_goes_on_in_the_next_line_names_both_versions() -> None:
     log = "The detected CUDA version (12.4) mismatches the version that was used to compile\nPyTorch (11.8).\n"
     (match,) = causes(log)
     assert match.text.endswith("compile PyTorch (11.8).")
+
+
+BLANK_CUDA_HOME = "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.\n"
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "#1 [internal] load build definition from Dockerfile",
+        'ERROR: process "/bin/sh -c pip install ." did not complete successfully: exit code: 1',
+    ],
+)
+def test_in_the_build_of_an_image_a_remedy_says_how_a_dockerfile_sets_variables(mark: str) -> None:
+    assert "ENV NAME=VALUE" in causes(f"{BLANK_CUDA_HOME}{mark}\n")[0].remedy
+    assert "ENV" not in causes(BLANK_CUDA_HOME)[0].remedy
+
+
+def test_a_remedy_that_names_env_itself_is_left_alone() -> None:
+    log = "error: No virtual environment found; run `uv venv`\n#1 [internal] load build definition from Dockerfile\n"
+    assert causes(log)[0].remedy.count("ENV") == 2

@@ -338,7 +338,7 @@ WORDED = {
     "deepspeed-aio": ("deepspeed-aio", 8),
     "deepspeed-cuda": ("cuda-torch-mismatch", 2),
     "docker-apt": ("apt-package-unknown", 4),
-    "docker-gpus": ("cuda-driver-missing", 1),
+    "docker-gpus": ("docker-no-gpu", 1),
     "empty-download": ("empty-download", 4),
     "ffmpeg-static": ("static-library-incomplete", 7),
     "flash-attn-egg-info": ("no-torch-in-isolation", 15),

@@ -64,7 +64,7 @@ def spoken(remedy: str, installer: str, *, in_image: bool = False) -> str:
     """Return the remedy with pip's commands replaced by those of the log's installer, and a word on variables in an
     image's build.
     """
-    if in_image and re.search(r"\bexport [A-Z]", remedy):
+    if in_image and re.search(r"\bexport [A-Z]", remedy) and not re.search(r"\bENV\b", remedy):
         remedy += _IN_IMAGE
     install = _INSTALLS.get(installer)
     if installer == UV:
