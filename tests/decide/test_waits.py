@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -71,6 +72,15 @@ def test_a_small_one_with_a_free_place_says_for_whom_the_room_is_kept() -> None:
     wait = reason(seen, 3)
     assert (wait.cause, wait.key) == ("room", "job2.o")
     assert wait.why == "memory is kept for job2.o, and for what runs; 4.0 GiB unused above the reserve"
+
+
+def test_a_job_is_frozen_and_stays_frozen_for_a_need_in_the_same_words_and_figures() -> None:
+    """It said "would grow by 703 MiB" when it was frozen, and then "needs up to 502 MiB"."""
+    jobs = [live(1, kernel(peak=9), 30), live(2, kernel(peak=9), 50)]
+    (freeze,) = rule(view(jobs, available=5.7), 100.0).decisions
+    need = re.search(r"this one holds [\d.]+ GiB, (needs up to [\d.]+ GiB)$", freeze.why)
+    assert need is not None, freeze.why
+    assert need[1] in reason(view(jobs[:1], [], jobs[1:], available=5.7), freeze.jid).why
 
 
 def test_in_an_emergency_the_emergency_is_the_reason() -> None:

@@ -46,6 +46,18 @@ async def test_the_box_goes_on_with_its_job() -> None:
         assert "7.0 GiB, at most 7.0 GiB so far" in text
 
 
+async def test_the_figures_of_a_reason_are_explained_by_those_on_the_screen() -> None:
+    """Four figures stood side by side, and nothing said how they go together."""
+    why = "needs up to 4.6 GiB within 3:00, 614 MiB spare above the reserve"
+    story = builds.governed(3, 5).add(3723, ev.JobsWaiting((8,), "memory", why))
+    async with shown(source_of(story), "end", "enter", size=(100, 40)) as (app, _pilot):
+        told = " ".join(text_of(app).split())
+        assert why.split(", ")[0] in told
+        assert "up to what is expected, plus the uncertainty" in told
+        assert "spare what is free, minus uncertainty and what is kept for others" in told
+        assert "what is free, plus" not in told, "its reason says nothing of unused memory"
+
+
 @pytest.mark.parametrize(
     ("end", "words"),
     [

@@ -98,7 +98,7 @@ class AdmissionRound:
                     self.waits[job.jid] = _RESTS
                     continue
                 self._started.append(job)
-                need, spare = self._rest_text(job, rest), format_bytes(self._spare())
+                need, spare = format_bytes(self.situation.most(job)), format_bytes(self._spare())
                 why = f"needs up to {need}, leaves {spare} spare above the reserve"
                 self.decisions.append(Decision("thaw", job.jid, why))
             else:
@@ -279,13 +279,10 @@ class AdmissionRound:
 
     def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
         """Say why a frozen job stays frozen."""
-        need, unused = f"holds {format_bytes(job.rss)}, needs up to {self._rest_text(job, rest)}", self._above_reserve()
+        most, unused = self.situation.most(job), self._above_reserve()
+        need = f"holds {format_bytes(job.rss)}, needs up to {format_bytes(most)}"
         kept = ", kept for what runs" if unused >= rest.peak - job.rss else ""
         return f"{need}; {format_bytes(unused)} unused above the reserve{kept}{self._for_ramdisk()}"
-
-    def _rest_text(self, job: LiveJob, rest: Outlook) -> str:
-        """Say how much a live job may hold at most; never less than its expected peak."""
-        return format_bytes(max(rest.peak, job.rss + self.situation.growth_left(job, doubt=False)))
 
     def _above_reserve(self) -> float:
         """Return the bytes available now beyond the reserve; some may be promised to running jobs."""

@@ -131,10 +131,10 @@ def brake(situation: Situation) -> Decision | None:
     growths = [(j.early, situation.growth_left(j), *age_order(j), j) for j in growing_jobs(situation)]
     if sum(growth for _, growth, *_ in growths) <= passage(situation):
         return None
-    _, growth, *_, job = max(growths)
-    want, held, more = format_bytes(most), format_bytes(job.rss), format_bytes(growth)
+    job = max(growths)[-1]
+    want, held, need = format_bytes(most), format_bytes(job.rss), format_bytes(situation.most(job))
     why = f"the jobs would hold {want} within {ahead} s, {format_bytes(line)} allowed" if most > line else short
-    return Decision("freeze", job.jid, f"{why}; this one holds {held} and may need {more} more")
+    return Decision("freeze", job.jid, f"{why}; this one holds {held}, needs up to {need}")
 
 
 def growing_jobs(situation: Situation) -> list[LiveJob]:

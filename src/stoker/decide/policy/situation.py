@@ -136,6 +136,10 @@ class Situation:
         expected = max(0.0, at.curve.still(at.position) * at.scale * (1 + at.bias) - job.rss)
         return expected * (1 + at.spread) if doubt else expected
 
+    def most(self, job: LiveJob) -> float:
+        """Return how much a live job needs up to, as reasons say it: never less than its expected peak."""
+        return max(self.outlook(job).peak, job.rss + self.growth_left(job, doubt=False))
+
     def growth(self, job: LiveJob, seconds: float) -> float:
         """Return by how much the job may grow within so many seconds, by its curve or by its latest growth rate."""
         at = self.standing(job)

@@ -24,6 +24,16 @@ MAX_OUTPUT = 1000
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "busybox")
 """Programs that only start a job's actual worker."""
 
+TERMS = {
+    "up to": "what is expected, plus the uncertainty of such jobs",
+    "unused": "what is free, plus what is still to come of running jobs",
+    "spare": "what is free, minus uncertainty and what is kept for others",
+}
+"""The figures of a reason that stand nowhere else on the screen, by those that do."""
+
+OWN = "without the program itself, which jobs share"
+"""What a job's memory leaves out, so that the sum over all jobs is less than what the build holds."""
+
 LEAST_COURSE = 4
 """Minimum measurements for a line about a job's memory or CPU over time."""
 
@@ -85,6 +95,7 @@ def _present(job: Job, state: BuildState, now: float, g: Glyphs, pid: str) -> li
         ("pid", pid),
         ("state", _state_text(job)),
         *([("because", reason)] if (reason := dated_reason(job, now)) else []),
+        *((term, words) for term, words in TERMS.items() if f" {term}" in reason),
         *([("host", f"{host} compiles it; here only its launcher waits")] if (host := job_host(job)) else []),
         ("waiting for", format_duration(now - since(job)))
         if waits
@@ -115,7 +126,7 @@ def _used(job: Job, g: Glyphs) -> list[tuple[str, str]]:
     if not (job.rss or job.peak_rss):
         return [("memory", "not measured yet")]
     return [
-        ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far"),
+        ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far; {OWN}"),
         *_over_time(job.course.rss, job.expected or 0, g),
         ("cpu", f"{job.cpu:.0f} % of one core"),
         *_over_time(job.course.cpu, 100, g),
@@ -147,7 +158,7 @@ def _box(output: str, rows: Sequence[tuple[str, str]], width: int) -> list[Line]
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in _broken(clean(output, MAX_OUTPUT), width, 6)]
     lines.append(())
     for label, value in rows:
-        prose = label in ("because", "host", "why", "state", "expected", "critical")
+        prose = label in ("because", "host", "why", "state", "expected", "critical", "memory", *TERMS)
         first, *rest = (wrap(value, width - 13, 4) if prose else _broken(value, width - 13, 4)) or [""]
         lines.append((Part(pad(label, 13), "text_dim"), Part(first)))
         lines += [(Part(" " * 13), Part(piece)) for piece in rest]

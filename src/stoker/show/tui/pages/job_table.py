@@ -118,13 +118,14 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
 
 
 def _title(jobs: list[Job], started: int, first: int, shown: int, g: Glyphs) -> str:
-    """Return what the table contains, and which rows are visible if not all started jobs are."""
+    """Return what the table contains, which rows are visible if not all started jobs are, and their memory together."""
     frozen = sum(job.state == "frozen" for job in jobs)
     title = f"running {started - frozen}" + (f", frozen {frozen}" if frozen else "")
     seen = min(shown, started - first)
-    if seen == started or seen <= 0:
-        return title
-    return f"{title}, " + (f"row {first + 1}" if seen == 1 else f"rows {first + 1}{g.en_dash}{first + seen}")
+    if 0 < seen < started:
+        title += f", row {first + 1}" if seen == 1 else f", rows {first + 1}{g.en_dash}{first + seen}"
+    held = sum(job.rss for job in jobs)
+    return f"{title}, {format_bytes(held)} in all" if held else title
 
 
 def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line]:
