@@ -463,6 +463,8 @@ class TestWhatAPackageBrings:
             ("libnvrtc.so.12", ["nvidia-cublas-cu12>12.5,<12.9"]),
             ("libnvrtc.so.13", ["nvidia-cublas<14"]),
             ("libnvrtc.so.13", ["nvidia-cublas==13.1.2.11"]),
+            ("libnccl.so.2", ["nvidia-cublasmp-cu12"]),
+            ("libcublas.so.12", ["nvidia-cusolvermp-cu12"]),
         ],
     )
     def test_they_are_awaited_from_who_requires_them(
@@ -552,6 +554,16 @@ class TestWhatAPackageBrings:
         assert problem.what.startswith("libtorch_cuda.so, libcudart.so.12 are missing; looked in ")
         assert problem.what.endswith("; the torch here (2.15.0) is for CPUs")
         assert problem.remedy == "install a torch for CUDA 12"
+
+    @pytest.mark.usefixtures("torch")
+    def test_so_is_one_that_is_linked_with_nothing_else_of_torch(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        data = self.user_of(tmp_path, "libtorch_cuda.so")
+
+        [problem] = grave(judged(wheel({"pack/_C.so": data}, HERE, requires=["torch"]), environment))
+
+        assert problem.remedy == "install a torch for CUDA"
 
     @pytest.mark.usefixtures("torch")
     def test_of_builds_for_several_versions_of_cuda_none_is_favoured(

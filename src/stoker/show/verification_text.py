@@ -95,7 +95,7 @@ def verdict_reason(report: Report) -> str:
     if devices:
         alike = [d for d in devices if d.why == devices[0].why]
         more = f" and {len(alike) - 1} more" if len(alike) > 1 else ""
-        others = "; others for other reasons" if len(alike) < len(devices) else ""
+        others = "; for the others see their rows" if len(alike) < len(devices) else ""
         return f"on {device_name(devices[0])}{more}: {devices[0].why}{others}"
     missing = [r.arch for r in report.requested if r.state == "missing"]
     if missing and report.verdict == "no":

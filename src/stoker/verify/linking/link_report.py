@@ -184,7 +184,7 @@ class _Examination:
                 continue
             brought = self.unit.brought
             who = missing.provider or bringer(missing.name, brought.absent, brought.limits)
-            torch_here = who == "torch" and "libc10.so" in closure.by_name
+            torch_here = who == "torch" and bool(brought.torch or "libc10.so" in closure.by_name)
             if torch_here:
                 who = ""  # torch is loaded, but with the libraries of another CUDA version
             elif "torch" in map(bare, self.unit.brought.absent) and CUDA.fullmatch(missing.name):

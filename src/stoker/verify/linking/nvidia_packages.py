@@ -39,10 +39,12 @@ _APART = {
 
 _REQUIRES = {
     "cublas": ("nvrtc",),
-    "cudnn": ("cublas", "cublasLt", "nvrtc"), "cusolver": ("cublas", "cublasLt", "cusparse", "nvJitLink"),
-    "cusparse": ("nvJitLink",), "cufft": ("nvJitLink",), "cudss": ("cublas", "cublasLt"),
+    "cudnn": ("cublas", "cublasLt", "nvrtc"), "cusolver": ("cublas", "cublasLt", "cusparse", "nvJitLink", "nvrtc"),
+    "cusparse": ("nvJitLink",), "cufft": ("nvJitLink",), "cudss": ("cublas", "cublasLt", "nvrtc"),
     "cutensornet": ("cutensor",), "cudensitymat": ("cutensor", "cutensornet"),
-    "cublasmp": ("cublas", "cublasLt"), "tensorrt": ("cudart",),
+    "cublasmp": ("cublas", "cublasLt", "nvrtc", "nccl"),
+    "cusolvermp": ("cublas", "cublasLt", "cublasmp", "cudart", "cusolver", "cusparse", "nccl", "nvJitLink", "nvrtc"),
+    "tensorrt": ("cudart",),
     "cuda-quantum": (
         "cudart", "cublas", "cublasLt", "curand", "cusolver", "cusparse", "nvJitLink", "nvrtc", "custatevec",
         "cutensornet", "cudensitymat", "cutensor",
