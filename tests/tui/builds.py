@@ -369,7 +369,7 @@ def failed(count: int = 0) -> Story:
         command = f"/usr/bin/c++ -DAT_PER_OPERATOR_HEADERS {'-Iaten/src ' * 30}-O2 -c -o {name}"
         excerpt = tuple(line.replace("Foo.cpp", Path(name).stem) for line in EXCERPT)
         story.add(3724, ev.FailureFound(name, command, 1, excerpt, 20_000, 20_400))
-    return story.add(3730, ev.BuildEnded("failed", 1, "ninja: build stopped: subcommand failed."))
+    return story.add(3730, ev.BuildEnded("failed", 1, "exit status 1: aten/src/Foo.cpp.o failed and 1 more"))
 
 
 REAL_ERROR = (

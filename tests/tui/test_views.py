@@ -99,6 +99,36 @@ def test_an_ended_build_has_no_meters_of_now(story: Callable[[], builds.Story]) 
     assert status_of(state, START)["disk"]["write_rate"] is None
 
 
+def test_a_small_end_screen_says_each_thing_once_and_has_rows_for_the_heaviest_jobs() -> None:
+    """The error stood there three times, the keys twice, and of the heaviest jobs there were two."""
+    page = [text_of(line) for line in end_page.summary(at(builds.failed().state), 80, 22, UNICODE)]
+    assert sum("aten/src/Foo.cpp.o" in line for line in page) == 1
+    assert sum("exit" in line for line in page) == 3, "the build's, and that of each of the two steps"
+    assert not any("decisions" in line for line in page), "the footer has the keys"
+    heavy = next(n for n, line in enumerate(page) if line.startswith("heaviest jobs"))
+    assert sum(line.startswith("  obj/") for line in page[heavy:]) >= 8
+    several = [replace(f, output=f"{n}.o") for n in range(9) for f in builds.failed().state.failures[:1]]
+    page = [
+        text_of(line)
+        for line in end_page.summary(at(replace(builds.failed().state, failures=tuple(several))), 80, 22, UNICODE)
+    ]
+    assert any(line.endswith("and 7 more") for line in page)
+
+
+def test_the_end_keeps_a_reason_that_says_more_than_the_exit_status() -> None:
+    def second(reason: str) -> str:
+        story = builds.failed().add(3731, ev.BuildEnded("failed", 1, reason))
+        return text_of(end_page.summary(at(story.state), 80, 22, UNICODE)[1])
+
+    assert second("exit status 1") == ""
+    assert second("step build: exit status 1: aten/src/Foo.cpp.o failed and 1 more") == "step build"
+    assert (
+        second("exit status 1: memory was short in all 3 attempts")
+        == "exit status 1: memory was short in all 3 attempts"
+    )
+    assert second("killed by signal 9 (Killed)") == "killed by signal 9 (Killed)"
+
+
 def test_what_a_stop_has_ended_is_not_shown_as_failed() -> None:
     story = builds.running(3).add(3725, ev.StopRequested("ann", force=False))
     story.add(3726, ev.JobFinished(1, 1, "obj/long.o", "cxx", 4000.0, "failed", 50 * GIB))

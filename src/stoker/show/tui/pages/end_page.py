@@ -35,8 +35,15 @@ from stoker.show.tui.pages.names import distinct_names
 from stoker.show.tui.pages.timeline_page import memory_of_life
 from stoker.show.tui.terminal.glyphs import Glyphs
 
-MOST_RANKED = 10
-"""Maximum jobs in each list: the heaviest and the slowest."""
+MOST_RANKED, LEAST_FOR_BOTH = 10, 14
+"""Jobs in each of the lists of the largest and the slowest, and lines from which both are shown."""
+
+LABEL = 9
+"""Cells of a fact's label."""
+
+TALL, FAILED_SHOWN = 30, 2
+"""Height of the page from which there is room for what a person knows or finds elsewhere, and steps listed that failed
+on a smaller one: the rows belong to the heaviest jobs."""
 
 PEAK_CELLS = 10
 """Cells of a job's peak in those lists."""
@@ -64,19 +71,16 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
     head = [Part(f" {mark} {word} ", f"{ink} bold reverse"), GAP, Part(clean(state.name, 60), "accent bold"), GAP]
     head.append(Part(f"{code}  after {format_duration(m.elapsed)}", "text bold"))
     lines: list[Line] = [fit(head, width)]
-    if state.reason and state.reason != word:
+    if (reason := _reason(state)) and reason != word:
         reason_ink = ink if ink != "ok" else "text"
-        lines += [(Part(piece, reason_ink),) for piece in wrap(clean(state.reason), width, MOST_LINES)]
+        lines += [(Part(piece, reason_ink),) for piece in wrap(clean(reason), width, MOST_LINES)]
     lines.append(BLANK)
+    counts = f"{p.finished} done" + (f", {p.failed} failed" if p.failed else "")
+    lines.append(_fact("jobs", counts + _not_run(p.total - p.finished - p.failed)))
+    lines += _failed(state, width, FAILED_SHOWN if height < TALL else MOST_RANKED, g)
     facts = [
-        (
-            "jobs",
-            f"{p.finished} done"
-            + (f", {p.failed} failed" if p.failed else "")
-            + _not_run(p.total - p.finished - p.failed),
-        ),
         *([("remote", elsewhere)] if (elsewhere := outcome_text(state)) else []),
-        *_next(m),
+        _next(m),
         *(("killed", line) for line in killed_text.cost_lines(state)),
         ("memory", meters.most_memory(state)),
         *([("", over)] if (over := budget_text.over_text(state)) else []),
@@ -84,38 +88,50 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
         *([("compared", clean(closing))] if closing else []),
         ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
-        ("command", header.shown_command(state)),
+        *([("command", header.shown_command(state))] if height >= TALL else []),
         ("log", f"{clean(state.log_path)}  ({format_bytes(state.output.size)})"),
     ]
     for label, value in facts:
         paths = label in ("command", "log")  # sentences are wrapped
-        room, most = max(1, width - 9), MOST_LINES if height >= ROOMY else 1
+        room, most = max(1, width - LABEL), MOST_LINES if height >= ROOMY else 1
         pieces = [elide_middle(value, room, g.ellipsis)] if paths else wrap(value, room, most)
-        lines += [(Part(pad("" if n else label, 9), "text_dim"), Part(piece)) for n, piece in enumerate(pieces)]
-    room = height - len(lines)
-    failures = failed_steps(state)
-    if failures and room >= 4:
-        shown = failures[: max(1, min(len(failures), room // 3))]
-        names = distinct_names(f.output for f in failures)
-        lines += [BLANK, section(f"failures {len(failures)}", width, g)]
-        for f in shown:
-            status = "" if f.exit_code is None else f"  exit {f.exit_code}"
-            text = elide_path(names[f.output] or clean(f.command), width - 2 - len(status), g.ellipsis)
-            lines.append((Part(f"{g.fail} ", "error bold"), Part(text, "text"), Part(status, "text_dim")))
+        lines += [_fact("" if n else label, piece) for n, piece in enumerate(pieces)]
     room = height - len(lines)
     lines += _rankings(state, width, min(room, 2 * (MOST_RANKED + 3)), g)
     return lines + _course(m, width, height - len(lines), g)
 
 
-def _next(m: Moment) -> list[tuple[str, str]]:
-    """Return what a person can do now, by key and by command."""
-    name = clean(m.state.id)
-    failed = bool(m.state.failures or m.state.killed or m.state.diagnosis)
-    keys = f"{m.key('output')} output, {m.key('timeline')} how it went, {m.key('decisions')} decisions"
-    if m.state.outcome == "done":
-        return [("next", keys), ("", f"from a shell: stoker report {name}")]
-    first = f"{m.key('failures')} failures, " if failed else ""
-    return [("next", f"{first}{keys}"), ("", f"from a shell: stoker run --resume {name}")]
+def _fact(label: str, text: str) -> Line:
+    return Part(pad(label, LABEL), "text_dim"), Part(text)
+
+
+def _reason(state: BuildState) -> str:
+    """Return why it ended, without the exit status in the line above and the failed job in those below."""
+    where, found, rest = state.reason.partition(f"exit status {state.exit_code}")
+    failures = failed_steps(state)
+    said = not rest or (failures and rest.startswith(f": {failures[0].output} failed"))
+    return where.removesuffix(": ") if found and said else state.reason
+
+
+def _failed(state: BuildState, width: int, most: int, g: Glyphs) -> list[Line]:
+    """Return the steps that failed, `most` at most, and how many more did."""
+    failures = failed_steps(state)
+    names = distinct_names(f.output for f in failures)
+    lines: list[Line] = []
+    for number, f in enumerate(failures[:most], 1):
+        rest = "" if f.exit_code is None else f"  exit {f.exit_code}"
+        if number == most < len(failures):
+            rest += f"  and {len(failures) - most} more"
+        text = elide_path(names[f.output] or clean(f.command), width - LABEL - 2 - len(rest), g.ellipsis)
+        label = Part(pad("failed" if number == 1 else "", LABEL), "text_dim")
+        lines.append((label, Part(f"{g.fail} ", "error bold"), Part(text), Part(rest, "text_dim")))
+    return lines
+
+
+def _next(m: Moment) -> tuple[str, str]:
+    """Return what a person can do next in a shell; the footer has the keys."""
+    command = "report" if m.state.outcome == "done" else "run --resume"
+    return "next", f"from a shell: stoker {command} {clean(m.state.id)}"
 
 
 def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:
@@ -156,7 +172,7 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
         left = _ranking("heaviest jobs", heaviest, bad, half, room - 1, g)
         right = _ranking(_slowest_title(slowest), slowest, bad, width - half - 3, room - 1, g)
         return [BLANK, *beside(left, right, half)]
-    both = bool(heaviest) and room >= 9
+    both = bool(heaviest) and room >= LEAST_FOR_BOTH
     lines = (
         [BLANK, *_ranking("heaviest jobs", heaviest, bad, width, room // 2 - 1 if both else room - 1, g)]
         if heaviest
