@@ -44,6 +44,17 @@ class Life(Enum):
     """Failed because stoker or a person killed it."""
 
 
+# Loops over jobs use these names: looking up a member of an Enum takes 0.3 µs in Python 3.11.
+EXITED, RUNNING = Life.EXITED, Life.RUNNING
+
+WAITING = (Life.ON_DECK, Life.NEWBORN)
+"""Until it is released."""
+
+STOPPED = (Life.ON_DECK, Life.FROZEN)
+
+LIVING = (*WAITING, RUNNING, Life.FROZEN)
+"""While its process has not ended."""
+
 ENDS = frozenset({Life.RECORDED, Life.UNRECORDED, Life.FAILED, Life.DROPPED, Life.KILLED})
 
 NEXT: dict[Life, frozenset[Life]] = {
@@ -130,12 +141,12 @@ class ManagedJob:
     @property
     def lives(self) -> bool:
         """Whether its process has not ended and is not about to."""
-        return not self.doom and self.life in (Life.NEWBORN, Life.ON_DECK, Life.RUNNING, Life.FROZEN)
+        return self.life in LIVING and not self.doom
 
     @property
     def counts(self) -> bool:
         """Whether it takes one of the level's places and decisions may concern it."""
-        return self.lives and not (self.fixed or self.carrier or self.host)
+        return self.life in LIVING and not (self.doom or self.fixed or self.carrier or self.host)
 
     @property
     def ended(self) -> bool:
@@ -145,12 +156,12 @@ class ManagedJob:
     @property
     def is_stopped(self) -> bool:
         """Whether it is on deck or frozen."""
-        return self.life in (Life.ON_DECK, Life.FROZEN)
+        return self.life in STOPPED
 
     @property
     def state(self) -> JobState:
         """Its state as viewers see it."""
-        if self.life in (Life.NEWBORN, Life.ON_DECK):
+        if self.life in WAITING:
             return "on_deck"
         return "frozen" if self.life is Life.FROZEN else "running"
 
@@ -175,7 +186,7 @@ class ManagedJob:
 
     def ran_for(self, clock: float) -> float:
         """Return the seconds up to `clock` for which it ran; 0 until it is released."""
-        if self.life in (Life.NEWBORN, Life.ON_DECK):
+        if self.life in WAITING:
             return 0.0
         return max(0.0, clock - self.arrived - self.stopped_for(clock))
 

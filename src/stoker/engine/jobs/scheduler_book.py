@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from stoker.engine.jobs.managed_job import Life, ManagedJob
+from stoker.engine.jobs.managed_job import EXITED, RUNNING, ManagedJob
 from stoker.engine.jobs.record_clock import RecordClock
 from stoker.engine.jobs.table import JobTable
 from stoker.model import events as ev
@@ -71,7 +71,7 @@ class SchedulerBook:
     @property
     def present(self) -> int:
         """How many of its jobs have a process, running or held."""
-        return sum(job.life is not Life.EXITED for job in self._jobs.open_jobs(self.sid))
+        return sum(job.life is not EXITED for job in self._jobs.open_jobs(self.sid))
 
     def may_start(self) -> bool:
         """Say whether it may start a job now. Make runs some without a place for them.
@@ -158,7 +158,7 @@ class SchedulerBook:
 
     def _may_be_later(self, entry: Entry) -> bool:
         """Say whether the next scan may find that the job of this record has exited."""
-        present = [job for job in self._jobs.open_jobs(self.sid) if job.life is not Life.EXITED]
+        present = [job for job in self._jobs.open_jobs(self.sid) if job.life is not EXITED]
         return any(not job.name or job.name == entry.output for job in present)
 
     def _recorded(self, entry: Entry) -> list[JobFinished | JobsUncounted]:
@@ -197,8 +197,8 @@ class SchedulerBook:
     def _by_output(self, entry: Entry) -> ManagedJob | None:
         """Return the job of that name, preferably an exited one. A stopped job cannot have ended."""
         jobs = [job for job in self._jobs.open_jobs(self.sid) if job.name == entry.output]
-        exited = next((job for job in jobs if job.life is Life.EXITED), None)
-        return exited or next((job for job in jobs if job.life is Life.RUNNING), None)
+        exited = next((job for job in jobs if job.life is EXITED), None)
+        return exited or next((job for job in jobs if job.life is RUNNING), None)
 
     def _by_times(self, entry: Entry) -> ManagedJob | None:
         """Return an exited job whose output has no name, or a different one. Excludes jobs that the plan knows by

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from stoker.contract.process import Key
 from stoker.decide.memory.curves import Curve
-from stoker.engine.jobs.managed_job import NEXT, Doom, Life, ManagedJob
+from stoker.engine.jobs.managed_job import EXITED, NEXT, WAITING, Doom, Life, ManagedJob
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.lessons import Lesson
@@ -110,7 +110,7 @@ class JobTable:
 
     def on_deck(self) -> list[ManagedJob]:
         """Return the jobs that wait to be released, including newborn ones."""
-        return [j for j in self._jobs.values() if j.life in (Life.ON_DECK, Life.NEWBORN) and j.counts]
+        return [j for j in self._jobs.values() if j.life in WAITING and j.counts]
 
     def away(self) -> list[ManagedJob]:
         """Return the jobs that another machine compiles."""
@@ -122,7 +122,7 @@ class JobTable:
 
     def exited(self, sid: int) -> list[ManagedJob]:
         """Return a scheduler's jobs that have exited and wait for a record, or to be given up on."""
-        return [j for j in self.open_jobs(sid) if j.life is Life.EXITED]
+        return [j for j in self.open_jobs(sid) if j.life is EXITED]
 
     def living(self, sid: int) -> int:
         """Return how many of a scheduler's jobs are alive."""
