@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from stoker.sense.ninja import plan_graph
 from stoker.sense.ninja.graph_groups import MAX_GROUPS, grouped
 from stoker.sense.ninja.graph_reader import GraphError, Task, read_dot, tasks_of
 from stoker.sense.ninja.plan import Plan
@@ -272,6 +273,17 @@ def test_a_file_that_was_cut_short_holds_no_graph(tmp_path_factory: pytest.TempP
         assert (graph.output(1), graph.command(1), list(graph.seconds)) == ("out1", "c++ -c x.cc", [0.0, 1.0, 2.0])
         graph.close()
         assert (graph.find("out2"), graph.output(1), graph.command(1)) == (None, "", "")
+
+
+def test_what_was_looked_up_before_is_found_again_however_many_came_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_graph, "MAX_FOUND", 2)
+    (tmp_path / "g").write_bytes(WRITTEN)
+    graph = PlanGraph.load(tmp_path / "g")
+    assert graph is not None
+    for _ in range(2):
+        assert [graph.find(o) for o in ("out2", "none", "out0", "side1", "out2")] == [2, None, 0, 1, 2]
 
 
 def test_a_group_that_waits_for_a_later_one_is_refused(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ UNKNOWN = -1.0
 MAGIC = b"stoker graph 2\n"
 KEY_BYTES = 8
 MAX_SIZE = 2**32 - 1
+MAX_FOUND = 4096
+"""Answers of `PlanGraph.find` that are kept: more than jobs live at one time."""
+
 _ENTRY_BYTES = KEY_BYTES + 4
 _TOOLS: tuple[Tool, ...] = get_args(Tool)
 
@@ -72,6 +75,7 @@ class PlanGraph:
         self._texts = reader.whole_numbers("I", edges + commands + 1)
         self._keys, self._key_count = reader.skip(keys * _ENTRY_BYTES), keys
         self._text = reader.skip(self._texts[-1])
+        self._found: dict[str, int | None] = {}
         if any(g >= groups for g in self.groups) or any(d >= g for g, deps in enumerate(self.deps) for d in deps):
             raise ValueError("groups are numbered in an order in which they can run")
 
@@ -101,9 +105,16 @@ class PlanGraph:
         return self._text_at(len(self) + self._command_of[edge])
 
     def find(self, output: str) -> int | None:
-        """The edge that makes this file, None if none of the plan does."""
+        """The edge that makes this file, None if none of the plan does. Asked again and again for each live job."""
         if self._data is None:
             return None
+        if output not in self._found:
+            if len(self._found) >= MAX_FOUND:
+                self._found.clear()
+            self._found[output] = self._search(output)
+        return self._found[output]
+
+    def _search(self, output: str) -> int | None:
         key = _key(output)
         index = bisect_left(range(self._key_count), key, key=lambda i: self._key_at(i)[0])
         if index == self._key_count:
