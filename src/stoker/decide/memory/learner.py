@@ -110,6 +110,7 @@ class Learner:
         self._families: dict[tuple[str, int, int, str], Seen] = {}
         self._off: dict[tuple[str, Known], _Off] = {}
         self._answers: dict[tuple[object, ...], tuple[object, Curve]] = {}
+        self._kinds: dict[tuple[str, str, Traits], _Kind] = {}
         self.version = 0
         """Increases whenever a prediction may have changed."""
 
@@ -193,12 +194,20 @@ class Learner:
         self._families = {key: seen for key, seen in self._families.items() if key[0] not in moved}
         self._off = {key: off for key, off in self._off.items() if key[1] != "prior"}
         self._answers.clear()
+        self._kinds.clear()
         self.version += 1
         return True
 
     def _kind(self, output: str, tool: str, traits: Traits) -> _Kind:
-        prior = self._priors.of(output, tool, traits.command)
-        return _kind_of(prior, output, traits.flags, traits.targets, traits.lanes)
+        """Return the job's classes; kept, since matching patterns takes longer than everything else about a job."""
+        key = (output, tool, traits)
+        kind = self._kinds.get(key)
+        if kind is None:
+            if len(self._kinds) >= MAX_ANSWERS:
+                self._kinds.clear()
+            prior = self._priors.of(output, tool, traits.command)
+            kind = self._kinds[key] = _kind_of(prior, output, traits.flags, traits.targets, traits.lanes)
+        return kind
 
     def _of_class(self, kind: _Kind, tool: str) -> Curve:
         """Combine everything known about the class."""
