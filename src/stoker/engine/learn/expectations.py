@@ -38,6 +38,9 @@ MAX_KNOWN = 8192
 """Commands and memories kept in addition to the live jobs': more than any window. Only jobs without a known end are
 removed."""
 
+MAX_PLANNED = 256
+"""Command lines of plans that are kept: a plan has one for all objects of a library."""
+
 _CACHES = re.compile(r"\b(?:ccache|sccache|buildcache)\b")
 """Compiler caches, as launchers or as folders of masquerading compilers, at the beginning of a command line."""
 
@@ -82,6 +85,7 @@ class Expectations:
         self._asked: dict[int, _Question] = {}
         self._version = self._learner.version
         self._traits: dict[_Argv, Traits] = {}
+        self._planned: dict[_Argv, Traits] = {}
         self._memories: dict[_Key, Remembered | None] = {}
         self._flushed_at = time.monotonic()
         self._flushing = asyncio.Lock()
@@ -131,10 +135,10 @@ class Expectations:
         """Return how long a job of a plan will take, if an earlier build or a measured class knows, and what it will
         hold.
 
-        The answer is not kept: a plan has tens of thousands of command lines.
+        The answer is not kept: a plan has tens of thousands of jobs.
         """
         argv = tuple(argv)
-        traits = self._traits.get(argv) or self._read(argv)
+        traits = self._traits.get(argv) or self._planned_traits(argv)
         key = (output, tool, traits.flags)
         kept = key in self._memories
         stated = self._learner.stated(output, tool, traits)
@@ -283,6 +287,13 @@ class Expectations:
             _make_room(self._traits)
             traits = self._traits[argv] = self._read(argv)
         return traits
+
+    def _planned_traits(self, argv: _Argv) -> Traits:
+        if argv not in self._planned:
+            if len(self._planned) >= MAX_PLANNED:
+                self._planned.clear()
+            self._planned[argv] = self._read(argv)
+        return self._planned[argv]
 
     def _read(self, argv: _Argv) -> Traits:
         """Return what a command line shows; remembers a compiler cache's name."""
