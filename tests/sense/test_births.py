@@ -58,9 +58,12 @@ def test_the_kernels_own_lists_of_children_are_used_where_there_are_any(tmp_path
     _process(proc, 43, ppid=8)
     watch = BirthWatch(proc)
     assert [p.pid for p in watch.look([7, 8])] == [41, 42, 43]
+    assert watch.look([7, 8]) == []
     (proc / "7" / "task" / "7" / "children").write_text("42 44")
     _process(proc, 44, ppid=7)
     assert [p.pid for p in watch.look([7, 8])] == [44]
+    assert watch.look([7]) == []
+    assert [p.pid for p in watch.look([7, 8])] == [43]
 
 
 def test_many_births_between_two_looks_are_all_found() -> None:

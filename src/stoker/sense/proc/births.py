@@ -30,6 +30,7 @@ class BirthWatch:
         me = os.getpid()
         self._lists_children = not by_pid and read_once(f"{self._proc}/{me}/task/{me}/children") is not None
         self._seen: dict[int, set[int]] = {}
+        self._lists: dict[int, bytes] = {}
         self._last = self._last_pid()
         self._trusts_last_pid = self._last is not None and self._last >= me
 
@@ -42,12 +43,14 @@ class BirthWatch:
 
     def _new_children(self, parents: Iterable[int]) -> list[int]:
         """By the kernel's own lists. A parent's children at its first look are new, too."""
+        lists = {p: read_all(f"{self._proc}/{p}/task/{p}/children") or b"" for p in parents}
+        if lists == self._lists:  # most looks are in vain
+            return []
         seen, found = {}, []
-        for parent in parents:
-            data = read_all(f"{self._proc}/{parent}/task/{parent}/children") or b""
+        for parent, data in lists.items():
             seen[parent] = {int(pid) for pid in data.split()}
             found += sorted(seen[parent] - self._seen.get(parent, set()))
-        self._seen = seen
+        self._lists, self._seen = lists, seen
         return found
 
     def _new_pids(self) -> Iterable[int]:
