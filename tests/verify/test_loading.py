@@ -484,6 +484,14 @@ class TestWhatAPackageBrings:
         assert (report.verdict, report.condition) == ("no", "")
         assert grave(report)[0].what.startswith("libodd.so.3 is missing")
 
+    @pytest.mark.parametrize("library", ["libc10_hip.so", "libomp.so", "libsycl.so.8", "libcaffe2_nvrtc.so"])
+    def test_it_brings_what_some_build_of_it_has(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str], library: str
+    ) -> None:
+        path = wheel({"pack/_C.so": self.user_of(tmp_path, library)}, HERE, requires=["torch"])
+
+        assert judged(path, environment).condition == f"torch, not installed here, brings {library}"
+
     def test_libraries_of_huaweis_toolkit_are_the_systems_as_rocms_are(
         self, tmp_path: Path, wheel: Write, environment: dict[str, str]
     ) -> None:
@@ -738,6 +746,20 @@ class TestWhatAPackageBrings:
 
         assert (report.verdict, report.exit_status()) == ("none", 0)
         assert report.about == "CPU code for x86_64 in _C.so"
+
+    def test_a_static_library_of_host_code_in_a_package_is_host_code(
+        self, tmp_path: Path, wheel: Write, cc: Compile, environment: dict[str, str]
+    ) -> None:
+        """torch_npu has libtensorpipe_uv.a, in which there is no device code to link with."""
+        source, archive = tmp_path / "u.c", tmp_path / "libu.a"
+        source.write_text("int u(void) { return 1; }")
+        subprocess.run(["gcc", "-c", str(source), "-o", str(tmp_path / "u.o")], check=True)
+        subprocess.run(["ar", "rcs", str(archive), str(tmp_path / "u.o")], check=True)
+        members = {"pack/_C.so": cc("c.so").read_bytes(), "pack/libu.a": archive.read_bytes()}
+
+        report = judged(wheel(members, HERE), environment)
+
+        assert report.about == "CPU code for x86_64 in _C.so, libu.a"
 
     def test_device_code_among_sources_is_not_judged(self, wheel: Write, environment: dict[str, str]) -> None:
         """flashinfer-python compiles when it runs; four files of PTX in csrc are for one GPU alone."""

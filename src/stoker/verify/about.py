@@ -27,7 +27,7 @@ def about(units: Sequence[VerifyUnit]) -> str:
         return f"SYCL code for Intel's GPUs in {_listed([f for f in files if SYCL in f.other])}"
     machines = sorted({f.machine for f in files if f.machine and f.machine != "cuda"})
     named = f" for {', '.join(machines)}" if machines else ""
-    return f"CPU code{named} in {_listed([f for f in files if not only_linked_with(f.path)])}{_beside(files)}"
+    return f"CPU code{named} in {_listed([f for f in files if not _to_link_with(f)])}{_beside(files)}"
 
 
 def scope(units: Sequence[VerifyUnit]) -> str:
@@ -55,10 +55,14 @@ _NOT_JUDGED = "what it compiles at run time (NVRTC) was not"
 
 def _beside(files: Sequence[ReadFile]) -> str:
     """Return what is not judged although it concerns GPUs."""
-    only = [f for f in files if only_linked_with(f.path)]
+    only = [f for f in files if _to_link_with(f)]
     texts = [f"device code only to link with, in {_listed(only)}"] if only else []
     texts += [_NOT_JUDGED.replace("was not", "is not judged")] * any(f.compiles_when_it_runs for f in files)
     return "".join(f"; {text}" for text in texts)
+
+
+def _to_link_with(file: ReadFile) -> bool:
+    return file.has_code and only_linked_with(file.path)
 
 
 def _listed(files: Iterable[ReadFile]) -> str:

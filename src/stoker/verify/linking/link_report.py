@@ -273,11 +273,11 @@ class _Examination:
         return may_bring(name, brought.absent, self._host(), brought.limits)
 
     def _host(self) -> str:
-        """Return the package that this one is a plugin of, if its metadata do not require that; "" otherwise."""
+        """Return the package that this one is a plugin of; "" for others."""
         host = plugin_host(self.unit.title)
         # A package with an extension module of its own is no plugin, but another build of its host (faiss-gpu).
         apart = bool(host) and not any(map(self._extension, self.unit.libraries))
-        return host if apart and host not in map(bare, self.unit.brought.absent) else ""
+        return host if apart else ""
 
     def _in_an_extra(self, name: str) -> bool:
         """Whether an extra names the package with this library, which is then not required otherwise. What its packages
@@ -395,7 +395,8 @@ class _Examination:
             what = f"{who}: not installed here, and assumed to bring none of NVIDIA's libraries"
             notes.append(Problem("info", self.unit.title, what))
         host = self._host()
-        of_host = [n for n, may in self.awaited.items() if may == [host]]
+        required = host in map(bare, self.unit.brought.absent)
+        of_host = [n for n, may in self.awaited.items() if may == [host] and not required]
         if of_host:
             what = f"{_listed(of_host, _MAX_LIBRARIES)}: may come with {host}, which its metadata do not require"
             notes.append(Problem("warning", self.unit.title, what, f"pip install {host}, and verify again"))

@@ -92,7 +92,9 @@ def may_bring(library: str, requirements: Iterable[str], host: str, limits: Limi
         found = [r for r in known if can_bring(r, library, limits)]
     else:
         found = [
-            r for r in known if not _NVIDIAS.match(r) and (not _WITH_NO_OTHERS.fullmatch(r) or _INTELS.match(library))
+            r
+            for r in known
+            if not _NVIDIAS.match(r) and (not _WITH_NO_OTHERS.fullmatch(r) or _WITH_TORCH.fullmatch(library))
         ]
     if not found and host and library.removeprefix("lib").lower().startswith(host):
         return [host]
@@ -127,10 +129,12 @@ _NVIDIAS = re.compile(r"(?:nvidia|cuda|custatevec|cutensor|cutensornet|cudensity
 _WITH_NO_OTHERS = re.compile(r"torch|cupy-cuda\d+x")
 """Packages that bring their own libraries, which are recognised by name, those of the vendor of the GPU that they are
 built for, and no others."""
-_INTELS = re.compile(
-    r"lib(?:sycl|ze_|ur_|umf|mkl_|svml|imf|irng|intlc|iomp5|OpenCL|ccl|mpi|pti_|hwloc|tbb|tcm)[\w-]*\.so"
+_WITH_TORCH = re.compile(
+    r"lib(?:torch|c10|caffe2|shm|gomp|omp|aotriton"
+    r"|sycl|ze_|ur_|umf|mkl_|svml|imf|irng|intlc|iomp5|OpenCL|ccl|mpi|pti_|hwloc|tbb|tcm)[\w-]*\.so(?:\.[\w.]+)?"
 )
-"""Libraries that Intel's packages bring, which torch for Intel's GPUs requires."""
+"""Libraries that come with some build of torch: its own, AMD's, and those of Intel's packages, which torch for Intel's
+GPUs requires."""
 
 _WITHOUT_LIBRARIES = frozenset(
     (
