@@ -198,6 +198,15 @@ def test_of_the_device_runtime_alone_nothing_is_said_in_a_package_and_all_where_
     assert judge_device([runtime], device("8.0"))[0].verdict == "native"
 
 
+def test_nvidias_library_is_known_by_the_name_that_a_packager_gave_it() -> None:
+    """torchvision has libnvjpeg.36e11081.so.13, and rebuilding that was the advice."""
+    own, renamed = binary("sm_80", path="_C.so"), binary("sm_90", path="v.libs/libnvjpeg.36e11081.so.13")
+
+    _, problems = judge_device([own, renamed], device("8.0"))
+
+    assert [p.remedy for p in problems] == [""]
+
+
 def test_a_static_library_left_in_a_package_is_no_part_that_runs() -> None:
     """fastlisaresponse: its extension has no code for a B200, and the objects that it was linked from have PTX."""
     own = binary("sm_80", path="p.whl::pack/_C.so")

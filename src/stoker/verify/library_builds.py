@@ -6,7 +6,7 @@ import re
 
 _NVIDIA = re.compile(
     r"lib(?:cublas|cudadevrt|cudensitymat|cudnn|cudss|custatevec|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvonnxparser|nvfatbin|nvJitLink|nvvm|nvblas|nvpl|nvjpeg|nvshmem|nvrtc|nvinfer|cufile|cupti|checkpoint|nvcomp|nvimgcodec|nvperf|nvtiff)"
-    r"[\w-]*\.(?:so(?:\.[\d.]+)?|a)|libtensorrt_rtx[\w-]*\.so(?:\.[\d.]+)?"
+    r"[\w-]*(?:\.[0-9a-f]{8})?\.(?:so(?:\.[\d.]+)?|a)|libtensorrt_rtx[\w-]*\.so(?:\.[\d.]+)?"
 )
 _NVIDIAS_FOLDER = re.compile(r"(?:^|.*(?:::|/))(?:nvidia/(?:[\w.]+/){1,2}(?:lib|lib64)|tensorrt\w*_libs)/[^/]*")
 """The folders in NVIDIA's packages: nvidia/cublas/lib, nvidia/cu13/lib, tensorrt_rtx_libs."""
