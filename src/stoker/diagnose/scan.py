@@ -89,6 +89,9 @@ _FOLDED_LINES = 3
 """Lines behind the first over which one line of a tool may be folded."""
 
 
+MAX_FOLDED = 100
+"""Folded messages that are read across their line ends: a log of nothing else must not take minutes."""
+
 _MARKING = (_STOPPED, _BEGINS, WORDS, _CONFIGURED, _NOT_CONFIGURED, _FOLDS)
 """In the order of the fields of _Plan and _Index."""
 
@@ -200,6 +203,7 @@ class Scanner:
         self._attempt = 0
         self._stopped_at: int | None = None
         self._not_configured_at = 0
+        self._folded = 0
         self.likely = Likely()
 
     def matches(self) -> list[Match]:
@@ -311,7 +315,8 @@ class Scanner:
         near: Neighbours | None = None
         if plan.configured or plan.not_configured:
             self._follow_configuring(line, step, plan)
-        if plan.folds:
+        if plan.folds and self._folded < MAX_FOLDED:
+            self._folded += 1
             self._look_at_folded(block, start, line, step)
         for part in raw.rstrip(b"\r").split(b"\r"):
             indented = unwrapped(part)
