@@ -170,6 +170,7 @@ def test_status_names_the_running_jobs_and_why_the_first_one_waits(stoker: Stoke
     build = stoker.detach(PYPI_NINJA, cwd=folder, jobs=6)
     until(lambda: stoker.status(build)["progress"]["running"] == 6, "six running jobs")
     until(lambda: any(job["waits"] for job in stoker.status(build)["jobs"]), "a reason to wait")
+    until(lambda: all(re.fullmatch("o[0-7]", job["output"]) for job in stoker.status(build)["jobs"]), "planned names")
     lines = stoker.run("status", build).stdout.decode().splitlines()
     (first,) = [number for number, line in enumerate(lines) if line.startswith("  running ")]
     assert len({line.split()[-1] for line in lines[first : first + 5]} & {f"o{n}" for n in range(8)}) == 5
