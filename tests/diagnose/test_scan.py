@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.diagnose import blocks
+from stoker.diagnose.log_reading import read_log
 from stoker.diagnose.match import REACH, Match, cause_of
 from stoker.diagnose.rule import load_rules, shipped_rules
 from stoker.diagnose.scan import MAX_COUNT, TEXT_SHOWN, scan
@@ -303,6 +304,36 @@ STEP = "[ 8%] Building CXX object a.o\n"
 @pytest.mark.parametrize("end", [CONFIGURED, "config.status: creating Makefile\n", "Build targets in project: 3\n"])
 def test_what_a_configuration_could_do_without_is_not_why_the_build_failed(end: str) -> None:
     assert found(f"{PROBED}{end}{STEP}{WRONG}\n") == [("compile-error", 5 if "Make" in end or "targets" in end else 7)]
+
+
+NO_CUTENSOR = "/tmp/tmp0o6xjzne/a.cpp:2:18: fatal error: cutensor.h: No such file or directory"
+NEW_GCC = "/cuda/include/crt/host_config.h:132:2: error: #error -- unsupported GNU version! gcc versions later than 12"
+TRIAL_LINK = (
+    "/env/compiler_compat/ld: cannot find -lcufile: No such file or directory\n"
+    "collect2: error: ld returned 1 exit status\n"
+)
+
+
+def test_what_a_setup_script_only_tried_comes_after_what_failed() -> None:
+    assert found(f"{NO_CUTENSOR}\n\nrunning build_ext\n{NEW_GCC}\n")[0] == ("host-compiler-too-new", 4)
+    refused = "Traceback (most recent call last):\nAssertionError: Unable to pre-compile evoformer_attn\n"
+    warned = " [WARNING]  async_io requires the dev libaio .so object and headers but these were not found.\n"
+    assert found(TRIAL_LINK + warned + refused)[0] == ("deepspeed-cutlass", 5)
+
+
+def test_an_exception_after_a_trial_is_the_likely_place() -> None:
+    log = (
+        f"{TRIAL_LINK} [WARNING]  async_io: please install libaio-dev\n"
+        + "  File x\n" * 20
+        + "ValueError: no op fits\n"
+    )
+    reading = read_log(io.BytesIO(log.encode()), shipped_rules())
+    assert reading.causes[0].text == "ValueError: no op fits"
+
+
+def test_a_link_that_nothing_goes_on_without_has_failed() -> None:
+    log = f"{TRIAL_LINK}error: command 'g++' failed with exit code 1\n"
+    assert read_log(io.BytesIO(log.encode()), shipped_rules()).verdict != "unknown"
 
 
 def test_what_stopped_a_configuration_stays_its_cause() -> None:

@@ -129,7 +129,8 @@ def _likelier(likely: Likely, matches: list[Match]) -> Cause | None:
     if place is None or not all(match.survivable or match.rule.follows for match in matches):
         return None
     line = place.line or 0
-    behind = max((match.line + FOLLOWS for match in matches if not match.rule.follows), default=0)
+    survived = [match for match in matches if not match.rule.follows]
+    behind = max((match.line + (0 if match.survived else FOLLOWS) for match in survived), default=0)
     before = min((match.line for match in matches if match.rule.follows), default=None)
     if line <= behind or (matches and likely.is_consequence):
         return None

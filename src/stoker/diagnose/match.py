@@ -54,7 +54,7 @@ class Match:
     installer: str = ""
     """The tool for which the remedy is worded, empty for pip."""
     survived: bool = False
-    """Whether the configuration that printed it ended well."""
+    """Whether the configuration that printed it ended well, or only tried whether something is there."""
     stopped: bool = False
     """Whether that configuration failed."""
     in_image: bool = False
@@ -107,10 +107,12 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
         begin[match.step] = min(match.line, begin.get(match.step, match.line))
     failed_step = max((m.step for m in picked if not m.survivable and m.attempt == last), default=0)
     end = max((m.line for m in picked if not m.survivable and m.attempt == last), default=0)
+    end_of_any = max((m.line for m in picked if not m.survived), default=0)
 
     def key(match: Match) -> tuple[bool, int, int, int]:
         is_status = match.text.startswith(_STATUS) and not match.stopped and match.step < failed_step
         survived = match.line < end and (match.survivable or is_status or match.attempt < last)
+        survived = survived or (match.survived and match.line < end_of_any)
         rank = 0 if first_errors.get(match.step) == match.line else match.rule.rank
         return survived, begin[match.step], rank, match.line
 

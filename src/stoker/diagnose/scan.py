@@ -71,6 +71,16 @@ _DIAGNOSTIC = re.compile(
 )
 """A compiler's error about a place in a source."""
 
+_PROBE_SOURCE = re.compile(r"\S{0,200}/tmp\w{1,20}/a\.(?:cpp|cu|c):\d|\S{0,200}\b_configtest\.c:\d")
+"""An error in a file of CuPy's or NumPy's setup.py, which compiles it to learn what is there."""
+
+_LINKER_LINE = re.compile(r"\S{0,200}\b(?:ld(?:\.\w{2,5})?|collect2): ")
+_PROBED = "[WARNING] "
+"""How DeepSpeed's setup.py goes on after its trial links, whatever they found."""
+
+_PROBED_WITHIN = 12
+"""Lines of the linker between a trial link and that."""
+
 _NINJA_STOPPED = b"ninja: build stopped"
 _MAKE_STOPPED = b"make: *** "
 _STOPPED = (_NINJA_STOPPED, _MAKE_STOPPED)
@@ -447,7 +457,8 @@ class Scanner:
         found = self._found[rule.id]
         found.count += 1
         found.last = near.line
-        self._is_known = self._is_known or _proves_failure(rule)
+        is_probe = _is_probe(match.string, near)
+        self._is_known = self._is_known or (_proves_failure(rule) and not is_probe)
         self._count(rule)
         self._in_attempt[rule.id] += 1
         if rule.each and len(found.each) < MAX_EACH and set(PLACE.findall(rule.each)) <= names.keys():
@@ -465,6 +476,7 @@ class Scanner:
                     names,
                     around.lines,
                     around.first,
+                    survived=is_probe,
                     last_line=near.end_of_message(),
                 )
             )
@@ -515,6 +527,16 @@ def _steps(data: bytes) -> list[int]:
 def _is_wrapped_step(line: bytes) -> bool:
     step = _STEP.search(line, 0, 2 * _MAX_PREFIX)
     return step is not None and is_wrapper(line[: step.start()])
+
+
+def _is_probe(text: str, near: Neighbours) -> bool:
+    """Return whether a setup.py only tried whether something is there, and goes on without it."""
+    if _PROBE_SOURCE.match(text):
+        return True
+    if not _LINKER_LINE.match(text):
+        return False
+    below = (line.strip() for line in near.around(0, _PROBED_WITHIN).lines[1:])
+    return next((line for line in below if not _LINKER_LINE.match(line)), "").startswith(_PROBED)
 
 
 def _counts(match: Match) -> bool:
