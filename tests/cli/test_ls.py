@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from stoker.cli.commands.home import is_trivial, with_share
+from stoker.cli.commands.ls import cells_of
 from stoker.model.state import Phase
 from stoker.record.builds import BuildSummary
 from support.program import Stoker
@@ -66,6 +67,11 @@ def test_without_colour_where_a_person_wants_none(stoker: Stoker) -> None:
 def test_home_hides_what_ended_well_at_once(phase: Phase, ended: float | None, trivial: bool) -> None:
     build = BuildSummary("b-1", "b", ("true",), "/src", phase, 100.0, ended, 0, live=ended is None)
     assert is_trivial(build) == trivial
+
+
+def test_a_build_in_which_nothing_runs_is_told_from_one_that_works() -> None:
+    build = BuildSummary("b-1", "b", ("ninja",), "/src", "running", 0.0, None, None, live=True, stalled=True)
+    assert cells_of(build, 80)[2:] == ("running (nothing runs)", cells_of(build, 80)[3], "")
 
 
 def test_home_says_how_much_of_a_live_build_is_done() -> None:

@@ -12,6 +12,8 @@ from rich.cells import cell_len
 from stoker.model import events as ev
 from stoker.model.events import Paused
 from stoker.model.state import BuildState, MemoryUse
+from stoker.model.status import status_of
+from stoker.show.left_text import left_text, stalled_text
 from stoker.show.tui.input.pending import Act, Pending
 from stoker.show.tui.pages import dashboard_page, decision_lines, end_page, header, meters, timeline_page
 from stoker.show.tui.pages.job_list import JobView, ordered
@@ -20,7 +22,7 @@ from stoker.show.tui.pages.lines import text_of, width_of
 from stoker.show.tui.terminal.glyphs import UNICODE
 
 from . import builds
-from .builds import GIB, MACHINE
+from .builds import GIB, MACHINE, NOW
 from .test_views import at, text, texts
 
 
@@ -91,6 +93,33 @@ def test_a_pause_stands_in_the_header_and_says_what_it_means(paused: str, word: 
     ]
     assert word in page[0]
     assert any(line.startswith(f"! {meaning}") for line in page)
+
+
+def frozen_by_hand(count: int, on_deck: int = 0) -> BuildState:
+    """A build of which all that was started has been frozen by a person."""
+    story = builds.governed(12, on_deck)
+    jids = sorted(story.state.jobs)[:12]
+    story.add(NOW, *(ev.JobFinished(jid, 1, "", "cxx", 9, "ok", GIB) for jid in jids[count:]))
+    return story.add(NOW, *(ev.JobMoved(jid, "frozen", None, "person") for jid in jids[:count])).state
+
+
+def test_a_build_stalled_by_a_frozen_job_says_so_and_promises_no_end() -> None:
+    late = replace(at(frozen_by_hand(1)), now=NOW + 99999)
+    page = [text(line) for line in dashboard_page.dashboard(late, 80, 23, UNICODE, JobView(), [])]
+    assert "no ETA: nothing runs" in page[1]
+    (said,) = (line for line in page if "nothing runs: " in line)
+    assert said.rstrip().endswith(" is frozen by hand; F thaws the picked job")
+    assert left_text(late.state, late.now) == ""
+    assert stalled_text(frozen_by_hand(3)).endswith(" and 2 more are frozen by hand")
+    assert "eta" in status_of(late.state, late.now)
+
+
+def test_a_frozen_job_beside_a_running_one_or_a_pause_stalls_nothing() -> None:
+    state = frozen_by_hand(1)
+    running = replace(state, jobs={**state.jobs, 99: replace(next(iter(state.jobs.values())), jid=99, state="running")})
+    paused = replace(state, level=replace(state.level, paused="hard"))
+    assert [stalled_text(s) for s in (running, paused)] == ["", ""]
+    assert stalled_text(frozen_by_hand(1, on_deck=1)), "a job on deck that waits for its memory runs neither"
 
 
 def test_a_pause_that_was_asked_for_is_shown_before_it_is_so() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from stoker.model.attempts import left_by
 from stoker.model.killed import failed_steps, killed_for_good
 from stoker.model.remote import HOSTLESS
-from stoker.model.state import BuildState, Scheduler
+from stoker.model.state import BuildState, Job, Scheduler
 
 _BROKEN_OFF = ("stopping", "stopped", "failed")
 
@@ -85,6 +85,16 @@ def will_not_run(state: BuildState) -> int:
     stopping = {s.sid: s for s in state.schedulers.values() if s.stops}
     begun = Counter(job.sid for job in (*state.jobs.values(), *state.leaving.values()) if job.state != "on_deck")
     return sum(max(0, _planned(s) - s.finished - s.failed - s.killed - begun[s.sid]) for s in stopping.values())
+
+
+def stalled_by(state: BuildState) -> list[Job]:
+    """Return the jobs that a person froze, oldest first, if nothing runs and all else waits. A pause does not count."""
+    if state.over or state.level.paused != "no" or state.leaving:
+        return []
+    jobs = sorted(state.jobs.values(), key=lambda job: job.started)
+    if any(job.state == "running" or (job.state == "on_deck" and not job.waits) for job in jobs):
+        return []
+    return [job for job in jobs if job.state == "frozen" and job.moved_by == "person"]
 
 
 def not_run(state: BuildState) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Diagnosis, words_of
 from stoker.model.killed import attempt_of, failed_steps
-from stoker.model.progress import Progress, progress_of
+from stoker.model.progress import Progress, progress_of, stalled_by
 from stoker.model.report import Report
 from stoker.model.state import BuildState, Job, KilledJob
 
@@ -117,7 +117,7 @@ def time_left(state: BuildState, now: float) -> tuple[float, float, float] | Non
     e = state.estimate
     if e is None or any(s.stops for s in state.schedulers.values()):
         return None
-    gone = 0.0 if state.phase in ("paused", "frozen") else max(0.0, now - e.time)
+    gone = 0.0 if state.phase in ("paused", "frozen") or stalled_by(state) else max(0.0, now - e.time)
     return max(0.0, e.seconds - gone), max(0.0, e.low - gone), max(0.0, e.high - gone)
 
 

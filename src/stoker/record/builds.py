@@ -23,7 +23,7 @@ from stoker.contract.strict_json import load_or_none
 from stoker.contract.supervisor_files import ExitRecord, SupervisorRecord
 from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
-from stoker.model.progress import progress_of
+from stoker.model.progress import progress_of, stalled_by
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
 from stoker.model.status import time_left
@@ -78,6 +78,8 @@ class BuildSummary:
     """The share of its jobs that are done (0..1), if `builds_with_estimates` knows it."""
     elsewhere: str = ""
     """The machine's name in the PID namespace that it runs in, if that is not ours: usually a container's ID."""
+    stalled: bool = False
+    """Whether nothing runs because of jobs that a person froze, if `builds_with_estimates` knows it."""
 
     @property
     def short_id(self) -> str:
@@ -122,10 +124,12 @@ def _by_journal(build: BuildSummary) -> BuildSummary:
         state = final_state(BuildPaths(builds_dir() / build.id))
     except JournalError:
         return build
-    left = time_left(state, time.time())
+    stalled = bool(stalled_by(state))
+    left = None if stalled else time_left(state, time.time())
     if state.over:
         return replace(build, phase=state.phase, left=None)
-    return replace(build, phase=state.phase, left=left and left[0], share=progress_of(state).share)
+    share = progress_of(state).share
+    return replace(build, phase=state.phase, left=left and left[0], share=share, stalled=stalled)
 
 
 def what_and_where(build: BuildSummary, width: int) -> str:

@@ -65,6 +65,7 @@ def _as_json(build: BuildSummary) -> dict[str, object]:
         "exit_code": build.exit_code,
         "live": build.live,
         "elsewhere": build.elsewhere or None,
+        "stalled": build.stalled,
         "seconds_left": None if build.left is None else round(build.left, 1),
     }
 
@@ -115,6 +116,8 @@ def cells_of(build: BuildSummary, columns: int) -> tuple[str, ...]:
 def _aside(build: BuildSummary) -> str:
     if build.elsewhere:
         return f" in {clean(build.elsewhere, 16)}"
+    if build.stalled:
+        return " (nothing runs)"
     return f" ({build.exit_code})" if build.exit_code else ""
 
 

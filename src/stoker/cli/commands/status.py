@@ -24,7 +24,7 @@ from stoker.record.builds import final_state
 from stoker.serve.client import BuildSource
 from stoker.show import killed_text, remote_text
 from stoker.show.cache_text import closing_lines
-from stoker.show.left_text import left_text
+from stoker.show.left_text import left_text, stalled_text
 from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
 from stoker.show.prometheus import NoPrometheusError, metrics
 from stoker.show.verification_text import headline
@@ -112,6 +112,8 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
         lines.append(f"  remote    {'; '.join(filter(None, [*facts, remote_text.outcome_text(state)])) or 'not used'}")
     lines += [f"  killed    {text}" for text in _killed_texts(state)]
     lines += [] if state.over else _governed_lines(state)
+    if stalled := stalled_text(state):
+        lines.append(f"  stalled   {stalled}; F on the dashboard thaws the picked job")
     if not state.over and (left := left_text(state, now)):
         lines.append(f"  left      {left}")
     lines += _disk_lines(state)

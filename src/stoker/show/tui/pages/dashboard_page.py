@@ -8,11 +8,12 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from stoker.model.killed import failed_steps
-from stoker.model.progress import progress_of
+from stoker.model.progress import progress_of, stalled_by
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
 from stoker.show import killed_text
+from stoker.show.left_text import frozen_by_hand
 from stoker.show.remote_text import count
 from stoker.show.tui.pages import decision_lines, gantt, header, memory_chart, meters
 from stoker.show.tui.pages.chart import AXIS_WIDTH
@@ -137,6 +138,8 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         texts.append((g.warn, _paused_text(m), "warn"))
     elif state.phase == "frozen":
         texts.append((g.warn, _frozen_text(m), "warn"))
+    if stalled := _stalled_text(m, width - 2, g):
+        texts.append((g.warn, stalled, "warn"))
     if failed := _failed_text(m, width - 2, g):
         texts.append((g.fail, failed, "error"))
     if not (state.level.guarded or state.over or meters.explained(state, meters.meter_rows(state, height))):
@@ -189,6 +192,17 @@ def _frozen_text(m: Moment) -> str:
     held = f"{count(stopped, 'job')} {keep}" if stopped else "nothing runs and nothing starts"
     unpause = f"{m.key('pause-now')} unpauses" if _may_unpause(m) else ""
     return "; ".join(filter(None, (f"frozen: {held}", unpause)))
+
+
+def _stalled_text(m: Moment, width: int, g: Glyphs) -> str:
+    """Return that nothing runs because of jobs that a person froze, and which key lets them go on."""
+    jobs = stalled_by(m.state)
+    if not jobs:
+        return ""
+    head, thaw = "nothing runs: ", f"; {m.key('job.freeze')} thaws the picked job" if _may_unpause(m) else ""
+    rest = f" {frozen_by_hand(len(jobs))}{thaw}"
+    room = max(LEAST_ALONE_NAME, width - cell_len(head + rest))
+    return head + elide_path(plain_name(jobs[0].output) or f"pid {jobs[0].pid}", room, g.ellipsis) + rest
 
 
 def _may_unpause(m: Moment) -> bool:

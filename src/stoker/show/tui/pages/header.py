@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
-from stoker.model.progress import Progress, progress_of, will_not_run
+from stoker.model.progress import Progress, progress_of, stalled_by, will_not_run
 from stoker.model.state import BuildState
 from stoker.model.status import time_left
 from stoker.model.text import clean
@@ -37,6 +37,9 @@ PHASE_INKS = {
 }
 NO_ETA_PAUSED = "no ETA while paused"
 """Shown instead of the remaining time while a person has paused the build."""
+
+NO_ETA_STALLED = "no ETA: nothing runs"
+"""Shown instead of it while all that could run was frozen by a person."""
 
 PAUSING = {"no": "unpausing", "soft": "pausing", "hard": "freezing"}
 """Shown between a key press and the build's reaction."""
@@ -158,6 +161,8 @@ def eta_text(m: Moment, p: Progress, *, band: bool = True) -> str:
         return ""
     if state.level.paused != "no":
         return NO_ETA_PAUSED
+    if stalled_by(state):
+        return NO_ETA_STALLED
     left = time_left(state, m.now)
     if left is None:
         live = any(s.ended is None and not s.stops for s in state.schedulers.values())
