@@ -484,6 +484,22 @@ class TestWhatAPackageBrings:
         assert (report.verdict, report.condition) == ("no", "")
         assert grave(report)[0].what.startswith("libodd.so.3 is missing")
 
+    @pytest.mark.parametrize("version", ["1.14.0-beta.1", "2.0+local"])
+    def test_a_bundled_library_with_a_suffix_after_its_version_is_there(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str], version: str
+    ) -> None:
+        """nixl bundles Azure's libraries, whose versions are beta ones."""
+        name = f"libazure-core-a1893739.so.{version}"
+        needed = build(tmp_path / "x" / name, "", f"-Wl,-soname,{name}")
+        rpath = "-Wl,--no-as-needed,-rpath,$ORIGIN/../pack.libs"
+        user = build(tmp_path / "built/_C.so", "", rpath, str(needed))
+        members = {"pack/_C.so": user.read_bytes(), f"pack.libs/{name}": needed.read_bytes()}
+
+        report = judged(wheel(members, HERE), environment)
+
+        assert grave(report) == []
+        assert [f.path.rpartition("/")[2] for f in report.files] == ["_C.so", name]
+
     @pytest.mark.parametrize("library", ["libc10_hip.so", "libomp.so", "libsycl.so.8", "libcaffe2_nvrtc.so"])
     def test_it_brings_what_some_build_of_it_has(
         self, tmp_path: Path, wheel: Write, environment: dict[str, str], library: str

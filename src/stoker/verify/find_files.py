@@ -17,7 +17,7 @@ from stoker.verify.python_probe import NoProbeAnswerError, ask
 MAX_ENTRIES = 2_000_000
 """Directory entries looked at: a PyTorch build tree has 60,000, a home folder may have millions."""
 
-_BINARY_NAME = re.compile(r".*\.(?:so|a|pyd|dll|exe|dylib|cubin|fatbin|ptx)$|.*\.so\.[\w.]+$")
+_BINARY_NAME = re.compile(r".*\.(?:so|a|pyd|dll|exe|dylib|cubin|fatbin|ptx)$|.*\.so\.[\w.+-]+$")
 _OBJECT_NAME = re.compile(r".*\.(?:o|obj|lo)$")
 _PLAIN_NAME = re.compile(r"[^.]+")
 _TEST_DATA = re.compile(r"(?:.*/)?(?:tests?|testing|test_?data|csrc)/(?:.*/)?[^/]+\.(?:ptx|cubin|fatbin|o)")
