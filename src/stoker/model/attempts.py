@@ -1,7 +1,7 @@
 """What an earlier attempt at a step has left undone, for a step that runs again. Pure.
 
-A scheduler that broke off still has a plan to complete: until the next attempt's scheduler in that place has its own
-plan, it stands for what is left. Then the two plans show how much of the earlier work was kept.
+A scheduler that broke off leaves a plan to complete. Until the next attempt's scheduler in that place has its own plan,
+the old plan counts as what is left. Then the two plans show how much of the earlier work was kept.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A copy of a record with some of its fields changed, like `dataclasses.replace` but much faster.
 
-The state has fifty fields and is copied at every event. For dataclasses whose fields are all arguments of `__init__`,
-in order, and that check nothing there if they have no slots.
+The state has fifty fields and is copied at every event. Works only for dataclasses whose `__init__` takes all fields in
+order; of those without slots, `__init__` is not called and so must not check anything.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What jobs teach about similar ones: values that the code which measures, stores and predicts exchanges.
+"""What an ended job teaches about similar ones, as values that measuring, storing and predicting share.
 
 Unaware of how they are learned and stored. A successor engine reads the lessons in the journal, and so knows what its
 predecessor knew.

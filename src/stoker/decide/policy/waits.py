@@ -1,6 +1,7 @@
-"""Why a job waits: the reason that a tick found for each job that it neither started nor stopped.
+"""The type of a reason why a job waits, and what a tick gives each job that it neither started nor stopped.
 
-Pure values, made by the rules that held the job back. Knows nothing of how they are shown.
+Pure values. The words are written by the rules that held the job back, mostly in `admission.py`. Knows nothing of how
+they are shown.
 """
 
 from __future__ import annotations

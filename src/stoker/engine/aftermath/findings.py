@@ -1,7 +1,8 @@
 """What is found out about a build after it is over and before its end is reported: the verdict, or the cause of
 failure.
 
-An error in here costs only the answer. Imports what it needs only then, because a build waits for its engine to start.
+An error in here costs only the answer. Imports what it needs when it is asked, because a build waits until its engine
+has started.
 Unaware of how the journal is written.
 """
 

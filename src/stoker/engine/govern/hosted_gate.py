@@ -1,5 +1,5 @@
-"""Stops and continues what a compiler cache's server runs for jobs together with them, as far as that harms nobody
-else.
+"""Stops and continues hosted compilers, which a compiler cache's server runs for a job, together with that job, as far
+as that harms nobody else.
 
 sccache's server runs at most as many compilers as the machine has CPUs (its own jobserver), including those of other
 builds, and a stopped one keeps its place. So one place is always left: otherwise jobs that may run, of this or another

@@ -1,5 +1,4 @@
-"""Offers slots that no candidate wants to tools inside jobs, and counts how many of them are used in addition to the
-deck.
+"""Offers tools inside jobs the slots that no candidate needs, and counts how many of those are in use beyond the deck.
 
 A slot may be one of the deck's jobs already: a ninja or make without its own -j, called by a script, takes one for each
 of its jobs except the first. And a killed tool does not return its slots. Unaware of why a slot is spare.

@@ -1,4 +1,7 @@
-"""The builds that this build resumes: what they taught is still valid. Unaware of what that is."""
+"""Reads the journals of the builds that this build resumes, since what their jobs taught is still valid.
+
+Does not know what is learned from an event.
+"""
 
 from __future__ import annotations
 

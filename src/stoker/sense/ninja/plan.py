@@ -1,4 +1,4 @@
-"""What a ninja run has to do, according to a dry run. Unaware of how that is made: `ninja_plan` does it."""
+"""What a ninja run has to do, according to a dry run. Unaware of how that is made: `plan_maker` does it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The short-lived process that finds out what a running ninja has to do: `python -P -m stoker.sense.ninja.plan_maker`.
 
 Reads a request (SPEC.json) and writes a plan (OUT.json and its table) for `plan.Plan`. Runs ninja's own dry run on a
-shadow manifest with copies of the logs, never on the live ones; see `ninja_shadow`. Unaware of the engine.
+shadow manifest with copies of the logs, never on the live ones; see `shadow_manifest`. Unaware of the engine.
 """
 
 from __future__ import annotations

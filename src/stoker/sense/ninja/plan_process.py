@@ -1,4 +1,4 @@
-"""Runs `ninja_plan` in a separate process to make a plan, so that this one stays small. Unaware of the graph."""
+"""Runs `plan_maker` in a separate process to make a plan, so that this one stays small. Unaware of the graph."""
 
 from __future__ import annotations
 

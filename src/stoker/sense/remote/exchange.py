@@ -1,4 +1,4 @@
-"""Finds out whether a launcher talks to another machine already, or holds one of its slots: then it must not stop.
+"""Finds out whether a launcher already talks to another machine or holds one of its slots: then it must not be stopped.
 
 Knows no engine.
 """

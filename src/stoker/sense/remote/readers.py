@@ -1,4 +1,8 @@
-"""Creates the readers of all known engines. To support another engine, start here."""
+"""Creates the readers of all known engines.
+
+To support another engine, start here; then add it to `RemoteKind` (model/remote.py), `LAUNCHERS`
+(sense/commands/remote_launchers.py) and `REMEDIES` (engine/jobs/remote_watch.py).
+"""
 
 from __future__ import annotations
 
