@@ -500,6 +500,39 @@ class TestWhatAPackageBrings:
         assert grave(report) == []
         assert [f.path.rpartition("/")[2] for f in report.files] == ["_C.so", name]
 
+    @pytest.mark.parametrize("name", ["libhwloc.so.15", "libcuobjclient.so.1", "libmpi.so.40"])
+    def test_it_does_not_bring_what_no_package_has(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str], name: str
+    ) -> None:
+        """nixl's plugins need hwloc and cuObject; only torch for Intel's GPUs brings an hwloc."""
+        path = wheel({"pack/_C.so": self.user_of(tmp_path, "libc10.so", name)}, HERE, requires=["torch"])
+
+        report = judged(path, environment)
+
+        assert (report.verdict, report.condition) == ("no", "")
+        assert grave(report)[0].what.startswith(f"{name} is missing")
+
+    def test_torch_for_intels_gpus_brings_more_of_intels(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        data = self.user_of(tmp_path, "libsycl.so.8", "libhwloc.so.15")
+
+        report = judged(wheel({"pack/_C.so": data}, HERE, requires=["torch"]), environment)
+
+        assert report.condition == "torch, not installed here, brings libsycl.so.8, libhwloc.so.15"
+
+    def test_the_driver_and_not_torch_brings_the_drivers_libraries(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        data = self.user_of(tmp_path, "libcuda.so.1", "libnvidia-ml.so.1", "libcublas.so.11")
+
+        report = judged(wheel({"pack/_C.so": data}, HERE, requires=["torch"]), environment)
+
+        assert [p.what for p in report.problems if " bring" in p.what] == [
+            "libcuda.so.1, libnvidia-ml.so.1: the NVIDIA driver brings them",
+            "libcublas.so.11: torch brings it, and must be imported first; none that fits is installed here",
+        ]
+
     @pytest.mark.parametrize("library", ["libc10_hip.so", "libomp.so", "libsycl.so.8", "libcaffe2_nvrtc.so"])
     def test_it_brings_what_some_build_of_it_has(
         self, tmp_path: Path, wheel: Write, environment: dict[str, str], library: str

@@ -48,10 +48,10 @@ _PROVIDERS = (
 """Libraries that are loaded before the file, or that come with the driver on the machine that has the GPU."""
 
 CUDA = re.compile(
-    r"lib(?!cu(?:rl|ps|psimage|nit|rses)\b)(?:cu[a-z]+|cublasLt|nv[a-zA-Z]+|nccl|cusparseLt|cupti|cufile)[\w-]*\.so(?:\.[\d.]+)?"
+    r"lib(?!cu(?:rl|ps|psimage|nit|rses|objclient|objserver)\b)(?:cu[a-z]+|cublasLt|nv[a-zA-Z]+|nccl|cusparseLt|cupti|cufile)[\w-]*\.so(?:\.[\d.]+)?"
 )
 """Libraries of the CUDA toolkit and related ones, which torch loads before the extensions that are imported after it;
-not libcurl, libcups and others with similar names."""
+not cuObject's, which no package has, nor libcurl, libcups and others with similar names."""
 
 _SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/usr/local/cuda")
 

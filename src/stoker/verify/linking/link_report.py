@@ -187,7 +187,9 @@ class _Examination:
             torch_here = who == "torch" and bool(brought.torch or "libc10.so" in closure.by_name)
             if torch_here:
                 who = ""  # torch is loaded, but with the libraries of another CUDA version
-            elif "torch" in map(bare, self.unit.brought.absent) and CUDA.fullmatch(missing.name):
+            elif (
+                not missing.provider and "torch" in map(bare, self.unit.brought.absent) and CUDA.fullmatch(missing.name)
+            ):
                 who = "torch"
             if who:
                 self.expected.setdefault(who, {})[missing.name] = None
@@ -270,7 +272,8 @@ class _Examination:
 
     def _may_bring(self, name: str) -> list[str]:
         brought = self.unit.brought
-        return may_bring(name, brought.absent, self._host(), brought.limits)
+        beside = {n for li in self.unit.libraries for n in li.dynamic.needed}
+        return may_bring(name, brought.absent, self._host(), brought.limits, beside)
 
     def _host(self) -> str:
         """Return the package that this one is a plugin of; "" for others."""

@@ -83,19 +83,20 @@ def _majors(names: Iterable[str]) -> set[int]:
 _MAJOR = re.compile(r"(?:cu|cuda|ctk)[-_]?(1[1-9])(?:[-_.]?\d)?x?(?![0-9a-z])", re.IGNORECASE)
 
 
-def may_bring(library: str, requirements: Iterable[str], host: str, limits: Limits = NO_LIMITS) -> list[str]:
+def may_bring(
+    library: str, requirements: Iterable[str], host: str, limits: Limits = NO_LIMITS, beside: Iterable[str] = ()
+) -> list[str]:
     """Return the requirements that may bring this library although their names do not say so: through their own
     requirements, or among other libraries. A plugin is used with its `host` package even if it does not require
-    that."""
+    that. `beside` are all libraries that are needed: they show for which GPUs a torch is wanted."""
     known = [r for r in requirements if bare(r) not in _WITHOUT_LIBRARIES]
     if nvidias(library):
         found = [r for r in known if can_bring(r, library, limits)]
     else:
-        found = [
-            r
-            for r in known
-            if not _NVIDIAS.match(r) and (not _WITH_NO_OTHERS.fullmatch(r) or _WITH_TORCH.fullmatch(library))
-        ]
+        of_torch = _WITH_TORCH.fullmatch(library) or (
+            _INTELS_TOO.fullmatch(library) and any(map(_INTELS_ALONE.match, beside))
+        )
+        found = [r for r in known if not _NVIDIAS.match(r) and (of_torch or not _WITH_NO_OTHERS.fullmatch(r))]
     if not found and host and library.removeprefix("lib").lower().startswith(host):
         return [host]
     return found
@@ -131,10 +132,13 @@ _WITH_NO_OTHERS = re.compile(r"torch|cupy-cuda\d+x")
 built for, and no others."""
 _WITH_TORCH = re.compile(
     r"lib(?:torch|c10|caffe2|shm|gomp|omp|aotriton"
-    r"|sycl|ze_|ur_|umf|mkl_|svml|imf|irng|intlc|iomp5|OpenCL|ccl|mpi|pti_|hwloc|tbb|tcm)[\w-]*\.so(?:\.[\w.]+)?"
+    r"|sycl|ze_|ur_|umf|mkl_|svml|imf|irng|intlc|iomp5|ccl|pti_)[\w-]*\.so(?:\.[\w.]+)?"
 )
 """Libraries that come with some build of torch: its own, AMD's, and those of Intel's packages, which torch for Intel's
 GPUs requires."""
+_INTELS_TOO = re.compile(r"lib(?:OpenCL|mpi|hwloc|tbb|tcm)[\w-]*\.so(?:\.[\w.]+)?")
+"""Libraries in Intel's packages that others use as well: only what is for Intel's GPUs gets them with torch."""
+_INTELS_ALONE = re.compile(r"lib(?:c10_xpu|torch_xpu|sycl|ze_|ur_|mkl_sycl|intlc|imf|svml|pti_)")
 
 _WITHOUT_LIBRARIES = frozenset(
     (
