@@ -68,6 +68,40 @@ def test_the_toolkit_of_a_mismatch_is_to_be_that_of_torch() -> None:
     assert "CUDA_HOME=/usr/local/cuda-12.1 PATH=/usr/local/cuda-12.1/bin:$PATH" in first(log).remedy
 
 
+def test_apexs_own_word_on_torchs_cuda_is_read() -> None:
+    log = (
+        "Cuda compilation tools, release 11.8, V11.8.89\n"
+        "RuntimeError: Cuda extensions are being compiled with a version of Cuda that does not match the version used "
+        "to compile Pytorch binaries.  Pytorch binaries were compiled with Cuda 12.1.\n"
+    )
+    assert "CUDA_HOME=/usr/local/cuda-12.1 PATH" in first(log).remedy
+
+
+@pytest.mark.parametrize(("target", "number"), [("sm_120", "12.0"), ("sm_100a", "10.0a")])
+def test_a_kernel_of_hoppers_is_left_out_and_the_own_gpu_kept(target: str, number: str) -> None:
+    line = f"ptxas /tmp/k.ptx, line 2332; error   : Instruction 'wgmma.fence' not supported on .target '{target}'\n"
+    match = first(line)
+    assert f'TORCH_CUDA_ARCH_LIST="{number}"' in match.remedy
+    assert "needs at least" not in match.why
+
+
+def test_what_a_feature_requires_is_the_least_that_is_compiled_for() -> None:
+    line = "ptxas /tmp/t.ptx, line 123; error   : Feature 'cp.async' requires .target sm_90a or higher\n"
+    assert 'TORCH_CUDA_ARCH_LIST="9.0a", -DCMAKE_CUDA_ARCHITECTURES=90a' in first(line).remedy
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [("Permission denied", "programs-refused-in-tmp"), ("no such file or directory", "stale-build-environment")],
+)
+def test_a_program_that_is_refused_is_not_one_that_is_gone(said: str, rule: str) -> None:
+    log = (
+        "  CMake Error:\n    Running\n\n     '/tmp/pip-build-env-2s3n5xk0/normal/bin/ninja' '--version'\n\n"
+        f"    failed with:\n\n     {said}\n\n\n  -- Configuring incomplete, errors occurred!\n"
+    )
+    assert first(log).rule.id == rule
+
+
 def test_uv_builds_with_the_torch_that_the_project_installs() -> None:
     remedy = first(f"  × Failed to build `flash-attn==2.7.0.post2`\n{NO_TORCH}").remedy
     assert 'flash-attn = [{ requirement = "torch", match-runtime = true }]' in remedy

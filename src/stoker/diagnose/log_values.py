@@ -29,7 +29,9 @@ class _Value(NamedTuple):
 _VERSION = rb"(\d{1,2})\.(\d{1,2})(?=[\s.,)\"'])"
 _NAME = rb"([A-Za-z0-9][A-Za-z0-9_.-]{0,99}?)"
 
-_OF_TORCH = re.compile(rb"(?i:torch(?:audio|vision)?)['\")]{0,2}[-\s:=(>v]{0,4}(?:version:? )?\d[0-9a-z.]{0,20}\Z")
+_OF_TORCH = re.compile(
+    rb"(?i:torch(?:audio|vision)?)(?:\.__version__)?['\")]{0,2}[-\s:=(>v]{0,4}(?:version:? )?\d[0-9a-z.]{0,20}\Z"
+)
 """Of +cuNNN: other packages have their own, which says nothing of the installed PyTorch."""
 
 VALUES: Mapping[bytes, _Value] = MappingProxyType(
@@ -40,9 +42,11 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"Found CUDA: ": _Value(_TOOLKIT, re.compile(rb'[^\n]{0,300}?version "' + _VERSION)),
         b"FROM nvidia/cuda:": _Value(_TOOLKIT, re.compile(rb".{17}" + _VERSION)),
         b"cuda-nvcc=": _Value(_TOOLKIT, re.compile(rb".{10}" + _VERSION)),
+        b"cuda-nvcc-": _Value(_TOOLKIT, re.compile(rb".{10}" + _VERSION)),
         b"cuda-toolkit=": _Value(_TOOLKIT, re.compile(rb".{13}" + _VERSION)),
         b"The detected CUDA version (": _Value(_TOOLKIT, re.compile(rb".{27}" + _VERSION)),
         b"compile PyTorch (": _Value(_TORCH, re.compile(rb".{17}" + _VERSION)),
+        b"binaries were compiled with Cuda ": _Value(_TORCH, re.compile(rb".{33}" + _VERSION)),
         b"\nPyTorch (": _Value(_TORCH, re.compile(rb".{10}" + _VERSION, re.DOTALL)),
         b"+cu1": _Value(_TORCH, re.compile(rb"\+cu(\d\d)(\d)\b"), behind=_OF_TORCH),
         b"CUDA Version: ": _Value(_DRIVER, re.compile(rb".{14}" + _VERSION)),

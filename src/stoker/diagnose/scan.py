@@ -95,7 +95,7 @@ _NOT_CONFIGURED = (b"-- Configuring incomplete", b"CMake Generate step failed")
 _FOLDS = (b"CMake Error", b"[stderr]")
 """Heads of messages whose lines CMake or uv has folded to the width of a page."""
 
-_FOLDED_LINES = 3
+_FOLDED_LINES = 4
 """Lines behind the first over which one line of a tool may be folded."""
 
 
