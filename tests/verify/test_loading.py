@@ -484,6 +484,54 @@ class TestWhatAPackageBrings:
         assert (report.verdict, report.condition) == ("no", "")
         assert grave(report)[0].what.startswith("libodd.so.3 is missing")
 
+    @pytest.mark.parametrize("there", [False, True])
+    def test_libraries_of_the_system_are_awaited_from_no_requirement(
+        self,
+        tmp_path: Path,
+        wheel: Write,
+        install: Callable[..., Path],
+        environment: dict[str, str],
+        there: bool,
+    ) -> None:
+        """PySide's plugins need Wayland's and databases' libraries: whether shiboken6 is installed changes nothing."""
+        other = build(tmp_path / "y/libother6.abi3.so.6.1", "", "-Wl,-soname,libother6.abi3.so.6.1")
+        linked = "-Wl,--no-as-needed"
+        core = build(tmp_path / "built/core.abi3.so", "", linked, str(other)).read_bytes()
+        plugin = self.user_of(tmp_path, "libwayland-none.so.0", "libmysqlclient.so.99")
+        if there:
+            install("other6", "1.0", other)
+        members = {"pack/core.abi3.so": core, "pack/plugins/libplugin.so": plugin}
+
+        report = judged(wheel(members, HERE, requires=["other6"]), environment, "H100")
+
+        assert (report.verdict, report.exit_status(), report.condition) == ("part", 0, "")
+        [problem] = [p for p in report.problems if "missing" in p.what]
+        assert (problem.severity, problem.file.rpartition("/")[2]) == ("warning", "libplugin.so")
+        assert problem.what.startswith("libwayland-none.so.0, libmysqlclient.so.99 are missing")
+        assert problem.remedy == "install them with the system's package manager (apt, dnf)"
+
+    def test_a_librarys_own_name_counts_with_its_number(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        data = self.user_of(tmp_path, "libshiboken6.abi3.so.6.12")
+
+        report = judged(wheel({"pack/_C.so": data}, HERE, requires=["shiboken6==6.12"]), environment)
+
+        assert (report.exit_status(), report.condition) == (0, "")
+        assert any(p.what.startswith("libshiboken6.abi3.so.6.12: shiboken6 brings it") for p in report.problems)
+
+    def test_the_remedy_parts_the_systems_libraries_from_others(
+        self, tmp_path: Path, wheel: Write, environment: dict[str, str]
+    ) -> None:
+        data = self.user_of(tmp_path, "libwayland-none.so.0", "libodd.so.3")
+
+        [problem] = grave(judged(wheel({"pack/_C.so": data}, HERE), environment))
+
+        assert problem.remedy == (
+            "install libwayland-none.so.0 with the system's package manager (apt, dnf); install libodd.so.3, or put "
+            "the folder in the RPATH or in LD_LIBRARY_PATH"
+        )
+
     @pytest.mark.parametrize("version", ["1.14.0-beta.1", "2.0+local"])
     def test_a_bundled_library_with_a_suffix_after_its_version_is_there(
         self, tmp_path: Path, wheel: Write, environment: dict[str, str], version: str

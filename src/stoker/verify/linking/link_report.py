@@ -26,6 +26,7 @@ from stoker.verify.linking.requirements import (
     bringer,
     may_bring,
     named_after,
+    of_system,
     plugin_host,
     unable_to_bring,
 )
@@ -257,7 +258,9 @@ class _Examination:
         by_package: dict[str, list[str]] = {}
         for name in names:
             by_package.setdefault(package_with(name, major) if nvidias(name) else "", []).append(name)
-        others = by_package.pop("", [])
+        unknown = by_package.pop("", [])
+        systems = [n for n in unknown if of_system(n)]
+        others = [n for n in unknown if n not in systems]
         texts = []
         if by_package:
             texts.append(f"pip install {' '.join(by_package)}")
@@ -265,8 +268,11 @@ class _Examination:
             elsewhere = [p for p in by_package if not (at := folder_of(p)) or not any(f.endswith(at) for f in folders)]
             if elsewhere:
                 texts[0] += f", and put {'its folder' if len(elsewhere) == 1 else 'their folders'} {into}"
+        if systems:
+            named = _listed(systems, _MAX_LIBRARIES) if by_package or others else _it(systems)
+            texts.append(f"install {named} with the system's package manager (apt, dnf)")
         if others:
-            named = _listed(others) if by_package else _it(others)
+            named = _listed(others) if by_package or systems else _it(others)
             texts.append(f"install {named}, or put the folder {into}")
         return "; ".join(texts)
 

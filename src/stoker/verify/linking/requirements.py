@@ -42,7 +42,8 @@ def named_after(library: str, requirements: Iterable[str]) -> str:
     is none."""
     match = _LIBRARY.fullmatch(library)
     stem = match[1] if match is not None else library.partition(".")[0].removeprefix("lib")
-    names = {stem.lower().replace("_", "-"), _ALSO.get(stem, stem).lower(), stem.lower().partition("_")[0]}
+    whole = library.partition(".")[0].removeprefix("lib").lower()  # libshiboken6.abi3.so.6.12 of shiboken6
+    names = {whole, stem.lower().replace("_", "-"), _ALSO.get(stem, stem).lower(), stem.lower().partition("_")[0]}
     for requirement in requirements:
         for part in re.findall(r"[^\[\],]+", requirement):
             name = _SUFFIX.sub("", part.lower()).removeprefix("nvidia-").removeprefix("lib")
@@ -92,6 +93,8 @@ def may_bring(
     known = [r for r in requirements if bare(r) not in _WITHOUT_LIBRARIES]
     if nvidias(library):
         found = [r for r in known if can_bring(r, library, limits)]
+    elif of_system(library):
+        found = []
     else:
         of_torch = _WITH_TORCH.fullmatch(library) or (
             _INTELS_TOO.fullmatch(library) and any(map(_INTELS_ALONE.match, beside))
@@ -100,6 +103,21 @@ def may_bring(
     if not found and host and library.removeprefix("lib").lower().startswith(host):
         return [host]
     return found
+
+
+def of_system(library: str) -> bool:
+    """Whether a library comes with the system, and no package on PyPI brings it for others: those of the display, of
+    printing, and clients of databases."""
+    return bool(_OF_SYSTEM.fullmatch(library))
+
+
+_OF_SYSTEM = re.compile(
+    r"lib(?:wayland-\w+|X(?:11|11-xcb|au|aw|composite|cursor|damage|dmcp|ext|fixes|ft|i|inerama|mu|pm|randr|render|ss|t"
+    r"|tst|v|xf86vm)|xcb(?:-[\w-]+)?|xkb\w+(?:-x11)?|SM|ICE|GL|GLX|GLU|GLdispatch|GLESv\w+|OpenGL|EGL|gbm|drm(?:_\w+)?"
+    r"|glib-2\.0|gobject-2\.0|gio-2\.0|gthread-2\.0|gmodule-2\.0|gtk-[34x\d.-]+|gdk-[34x\d.-]+|gdk_pixbuf-2\.0|atk-1\.0"
+    r"|pango(?:cairo|ft2)?-1\.0|cairo(?:-gobject)?|fontconfig|dbus-1|cups|asound|pulse[\w-]*|udev|systemd|input|mtdev"
+    r"|odbc(?:inst)?|pq|mysqlclient|mariadb|fbclient|fabric|ibverbs|rdmacm|efa|mlx[45]|numa)\.so(?:\.[\d.]+)?"
+)
 
 
 def requires_torch(requirement: str) -> bool:
@@ -127,7 +145,7 @@ _PLUGIN = re.compile(r"(\w{4,})[-_](?:cu|cuda|gpu|hip|rocm)[-_\d]*", re.IGNORECA
 _NVIDIAS = re.compile(r"(?:nvidia|cuda|custatevec|cutensor|cutensornet|cudensitymat|cuquantum)-(?!dali)")
 """Packages that bring only NVIDIA's own libraries."""
 
-_WITH_NO_OTHERS = re.compile(r"torch|cupy-cuda\d+x")
+_WITH_NO_OTHERS = re.compile(r"torch|cupy-cuda\d+x|shiboken[26]")
 """Packages that bring their own libraries, which are recognised by name, those of the vendor of the GPU that they are
 built for, and no others."""
 _WITH_TORCH = re.compile(
