@@ -37,7 +37,10 @@ def test_all_freezes_of_a_job_are_one_entry_with_their_time_and_the_last_reason(
         by("governor", 10, "thaw a.o", "nothing else runs"),
         by("governor", 20, "freeze a.o", "2 MiB too little"),
         by("governor", 52, "thaw a.o", "memory is free"),
-    ) == [("hold b.o", "no room"), ("freeze a.o 2 times", f"0:42 in all since {since}; last: 2 MiB too little")]
+    ) == [
+        ("hold b.o", "no room"),
+        ("freeze a.o 2 times", f"0:42 in all since {since}, thawed again; last: 2 MiB too little"),
+    ]
 
 
 def test_a_freeze_that_has_ended_says_how_long_it_was_and_one_that_has_not_stays_as_it_is() -> None:
@@ -51,9 +54,9 @@ def test_a_freeze_that_has_ended_says_how_long_it_was_and_one_that_has_not_stays
 def test_a_freeze_that_goes_on_counts_up_to_now() -> None:
     entries = (by("governor", 0, "freeze a.o"), by("governor", 5, "thaw a.o"), by("governor", 10, "freeze a.o"))
     ((_, why),) = gathered(*entries, frozen=("a.o",), now=40)
-    assert why.startswith("0:35 in all")
+    assert why.startswith(f"0:35 in all since {time_of_day(START)}, frozen now;")
     ((_, why),) = gathered(*entries, now=40)  # it was killed: nobody knows when
-    assert why.startswith("0:05 in all")
+    assert why.startswith(f"0:05 in all since {time_of_day(START)}; last:")
 
 
 def test_the_wait_of_a_job_on_deck_is_one_entry_whoever_starts_it() -> None:
@@ -65,6 +68,61 @@ def test_the_wait_of_a_job_on_deck_is_one_entry_whoever_starts_it() -> None:
         ("hold 2.o", "needs up to 2.0 GiB"),
         ("start 1.o", "by request"),
     ]
+
+
+def held() -> builds.Story:
+    """Three jobs come on deck; two of them have their turn a minute later, and one of those starts at once."""
+    story, at = builds.started(), builds.NOW
+    story.add(at, ev.SchedulerStarted(1, "ninja", 100, "/src/build", "1.13.2", 48))
+    for jid in (1, 2, 3):
+        story.add(at + jid, ev.JobStarted(jid, 1, 4000 + jid, f"obj/{jid}.o", "cxx", START + at + jid, "on_deck"))
+    story.add(at + 60, ev.Decided("governor", "hold obj/1.o", "needs up to 2.0 GiB"))
+    story.add(at + 60, ev.Decided("governor", "admit obj/1.o", "needs up to 2.0 GiB"), ev.JobMoved(1, "running"))
+    return story.add(at + 61, ev.Decided("governor", "hold obj/2.o", "needs up to 3.0 GiB"))
+
+
+def test_a_wait_on_deck_begins_when_the_job_came_there_not_when_its_turn_came() -> None:
+    first, second = (e for e in with_stops_gathered(held().state.decisions, (), START) if isinstance(e, DecisionEntry))
+    assert (first.time, first.what, first.why) == (
+        START + builds.NOW + 1,
+        "hold obj/1.o",
+        "for 0:59; needs up to 2.0 GiB",
+    )
+    assert (second.time, second.what) == (START + builds.NOW + 2, "hold obj/2.o")
+
+
+def test_holds_in_one_entry_say_how_many_wait_now_and_keep_their_time() -> None:
+    (entry,) = decision_lines.page_entries(held().state, None, START + builds.NOW + 70)
+    assert isinstance(entry, DecisionEntry)
+    assert (entry.time, entry.what) == (START + builds.NOW + 1, "hold 2 jobs")
+    assert entry.why == "1 waits now; each needs up to 2.0-3.0 GiB"
+
+
+def test_a_wait_that_began_before_the_user_left_stands_before_that() -> None:
+    state, left_at = held().state, START + builds.NOW + 30
+    (entry,) = decision_lines.page_entries(state, left_at, START + builds.NOW + 70)
+    lines = [text_of_line(line) for line in decision_lines.page_lines([entry], left_at, 80, UNICODE)]
+    assert "hold 2 jobs" in lines[0]
+    assert "you left here" in lines[-1]
+
+
+def test_an_unknown_wait_has_no_duration() -> None:
+    moment = by("governor", 5, "hold a.o", "no room"), by("governor", 5, "admit a.o", "nothing else runs")
+    assert gathered(*moment) == [("hold a.o", "no room"), ("admit a.o", "nothing else runs")]
+
+
+def test_starts_one_after_another_say_so_and_others_say_until_when() -> None:
+    story = builds.started()
+    for n in range(3):
+        story.add(builds.NOW + 10 * n, ev.Decided("governor", f"admit {n}.o", f"nothing else runs; needs ~{n + 1} GiB"))
+    (entry,) = decision_lines.entries(story.state)
+    assert isinstance(entry, DecisionEntry)
+    assert (entry.what, entry.why) == ("start 3 jobs one after another", "each needs ~1-3 GiB")
+    assert decision_lines.page_entries(story.state, None, START) == [entry]
+    story.add(builds.NOW + 30, ev.Decided("governor", "admit 3.o", "fits for now: needs up to 2 GiB"))
+    (entry,) = decision_lines.entries(story.state)
+    assert isinstance(entry, DecisionEntry)
+    assert entry.what == f"start 4 jobs until {time_of_day(START + builds.NOW + 30)}"
 
 
 def test_what_a_person_froze_or_thawed_keeps_its_own_entry() -> None:
@@ -110,7 +168,7 @@ async def test_the_page_shows_one_kind_by_key_or_click_and_all_after_esc() -> No
         assert "freeze obj/kernel_04.o 30 times" in page
         assert "last: 29 MiB too little" in page
         assert "▸all 5 " in page
-        assert "thaw" not in page
+        assert "thaw obj" not in page
         await pilot.press("greater_than_sign")
         await settle(pilot)
         page = text_of(app)
@@ -146,4 +204,4 @@ def test_the_panel_of_a_wide_screen_begins_with_the_head_of_an_entry(rows: int) 
     lines = [text_of_line(line) for line in decision_lines.decisions(at(busy()), 64, rows, UNICODE, whole=True)]
     assert len(lines) == rows
     assert lines[0][:2].isdigit(), lines[0]
-    assert "thaw" not in "".join(lines)
+    assert "thaw obj" not in "".join(lines)

@@ -241,6 +241,8 @@ class DecisionEntry:
     who: str
     what: str
     why: str
+    since: float | None = None
+    """When a job that was held came on deck: stoker decides about it only when its turn comes. None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,8 +103,15 @@ def _estimated(state: BuildState, e: ev.Estimated, time: float) -> BuildState:
 
 
 def _decided(state: BuildState, e: ev.Decided, time: float) -> BuildState:
-    decision = DecisionEntry(time, e.who, e.what, e.why)
+    decision = DecisionEntry(time, e.who, e.what, e.why, _on_deck_since(state, e.what))
     return evolve(state, decisions=(*state.decisions[-(MAX_DECISIONS - 1) :], decision))
+
+
+def _on_deck_since(state: BuildState, what: str) -> float | None:
+    verb, _, name = what.partition(" ")
+    if verb != "hold":
+        return None
+    return next((job.started for job in state.jobs.values() if job.state == "on_deck" and job.output == name), None)
 
 
 def _noticed(state: BuildState, e: ev.Noticed, time: float) -> BuildState:

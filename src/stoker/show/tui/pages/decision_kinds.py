@@ -12,7 +12,7 @@ from typing import Literal
 
 from stoker.model.state import DecisionEntry, Notice
 from stoker.model.units import format_duration
-from stoker.show.governing_text import is_person
+from stoker.show.governing_text import is_person, is_usual
 from stoker.show.tui.pages.moment import time_of_day
 
 DecisionKind = Literal["freezes", "holds", "level", "alone", "stops", "other", "people", "notices"]
@@ -57,6 +57,9 @@ class _Stops:
     open: bool = False
 
     def begin(self, decision: DecisionEntry) -> None:
+        if decision.what.startswith("hold "):
+            began = self.decisions.pop().time if self.open else decision.since
+            decision = replace(decision, time=decision.time if began is None else min(began, decision.time))
         self.decisions.append(decision)
         self.open = True
 
@@ -64,41 +67,56 @@ class _Stops:
         self.seconds += max(0.0, time - self.decisions[-1].time)
         self.open = False
 
-    def entry(self) -> DecisionEntry:
+    def entry(self, *, frozen: bool) -> DecisionEntry:
+        """Return the entry; `frozen` says whether the job is frozen now."""
         last, number = self.decisions[-1], len(self.decisions)
         took = format_duration(self.seconds) if self.seconds >= 1 else "less than 1 s"
         if number == 1:
-            return last if self.open else replace(last, why=f"for {took}; {last.why}")
+            unknown = last.what.startswith("hold ") and self.seconds < 1
+            return last if self.open or unknown else replace(last, why=f"for {took}; {last.why}")
         since = time_of_day(self.decisions[0].time)
-        return replace(last, what=f"{last.what} {number} times", why=f"{took} in all since {since}; last: {last.why}")
+        now = "" if not last.what.startswith("freeze ") else ", frozen now" if frozen else ", thawed again"
+        now = now if frozen or not self.open else ""  # it was killed
+        return replace(
+            last, what=f"{last.what} {number} times", why=f"{took} in all since {since}{now}; last: {last.why}"
+        )
 
 
 def with_stops_gathered(
-    entries: Sequence[DecisionEntry | Notice], frozen: Container[str], now: float
+    entries: Sequence[DecisionEntry | Notice], frozen: Container[str], now: float, left_at: float | None = None
 ) -> list[DecisionEntry | Notice]:
     """Return the entries by time, with one for all freezes of a job by stoker, at the time of the last, and one for its
-    wait on deck.
+    wait on deck, at the time when that began. Freezes before and after the user left, at `left_at`, are two entries.
 
     `frozen` are the outputs of the jobs that are frozen now, at Unix time `now`. What a person decided stays.
     """
-    found: dict[tuple[str, str], _Stops] = {}
-    kept = [entry for entry in entries if isinstance(entry, Notice) or not _is_taken(entry, found)]
-    for (verb, name), stops in found.items():
-        if stops.open and verb == "freeze" and name in frozen:
-            stops.seconds += max(0.0, now - stops.decisions[-1].time)  # and goes on
-    gathered = [stops.entry() for stops in found.values()]
-    return sorted([*kept, *gathered], key=lambda entry: entry.time)
+    found: dict[tuple[str, str], list[_Stops]] = {}
+    kept = [entry for entry in entries if isinstance(entry, Notice) or not _is_taken(entry, found, left_at)]
+    gathered: list[DecisionEntry] = []
+    for (verb, name), parts in found.items():
+        last, is_frozen = parts[-1], verb == "freeze" and name in frozen
+        if last.open and is_frozen:
+            last.seconds += max(0.0, now - last.decisions[-1].time)  # and goes on
+        gathered += [stops.entry(frozen=is_frozen and last.open and stops is last) for stops in parts]
+    return sorted([*gathered, *kept], key=lambda entry: entry.time)
 
 
-def _is_taken(decision: DecisionEntry, found: dict[tuple[str, str], _Stops]) -> bool:
+def _is_taken(decision: DecisionEntry, found: dict[tuple[str, str], list[_Stops]], left_at: float | None) -> bool:
     """Add a decision to what was `found` of its job; return whether it needs no entry of its own."""
     verb, _, name = decision.what.partition(" ")
     own = not is_person(decision)
     if own and verb in ("freeze", "hold"):
-        found.setdefault((verb, name), _Stops()).begin(decision)
+        parts = found.setdefault((verb, name), [_Stops()])
+        if verb == "freeze" and left_at is not None and _begun_by(parts[-1], left_at) and decision.time > left_at:
+            parts.append(_Stops())
+        parts[-1].begin(decision)
         return True
-    stops = found.get((_ENDS.get(verb, ""), name))
-    if stops is None or not stops.open:
+    stops = found.get((_ENDS.get(verb, ""), name), [_Stops()])[-1]
+    if not stops.open:
         return False
     stops.end(decision.time)
-    return own
+    return own and (verb == "thaw" or is_usual(decision))
+
+
+def _begun_by(stops: _Stops, time: float) -> bool:
+    return bool(stops.decisions) and stops.decisions[-1].time <= time

@@ -6,11 +6,12 @@ Knows neither Textual nor colours (inks name theme tokens), and not where the mo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from rich.cells import cell_len
 
+from stoker.model.events import JobState
 from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.text import clean
 from stoker.show.governing_text import in_plain_words, is_person, is_usual, who_text
@@ -41,22 +42,29 @@ MOST_NAME = 32
 ALIKE = ("hold", "admit")
 """First words of stoker's own decisions that are merged into one line with their number if they are consecutive."""
 
+NOBODY_BESIDE = ("nothing else runs", "runs alone")
+"""How the reason begins for a job that was started because nothing else ran."""
+
 _NEED = re.compile(r"needs (up to |~)(\d[\d.]*) (B|KiB|MiB|GiB|TiB|PiB)\b")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def entries(state: BuildState) -> list[DecisionEntry | Notice]:
     """Return decisions and notices worth showing, by time; similar consecutive ones are merged into one."""
-    return _alike_merged(_news(_by_time(state)))
+    return _alike_merged(_news(_by_time(state)), _outputs(state, "on_deck"))
 
 
 def page_entries(state: BuildState, left_at: float | None, now: float) -> list[DecisionEntry | Notice]:
     """Return the same, with one entry for all freezes of a job by stoker and one for its wait, before and after the
     user left."""
-    every, frozen = _by_time(state), {job.output for job in state.jobs.values() if job.state == "frozen"}
+    every = _news(with_stops_gathered(_by_time(state), _outputs(state, "frozen"), now, left_at))
     before = [entry for entry in every if left_at is None or entry.time <= left_at]
-    parts = (before, every[len(before) :])
-    return [entry for part in parts for entry in _alike_merged(_news(with_stops_gathered(part, frozen, now)))]
+    parts, waiting = (before, every[len(before) :]), _outputs(state, "on_deck")
+    return [entry for part in parts for entry in _alike_merged(part, waiting)]
+
+
+def _outputs(state: BuildState, of: JobState) -> frozenset[str]:
+    return frozenset(job.output for job in state.jobs.values() if job.state == of)
 
 
 def _by_time(state: BuildState) -> list[DecisionEntry | Notice]:
@@ -68,7 +76,7 @@ def _news(every: Sequence[DecisionEntry | Notice]) -> list[DecisionEntry | Notic
     return [e for e in every if isinstance(e, Notice) or not is_usual(e)]
 
 
-def _alike_merged(news: Sequence[DecisionEntry | Notice]) -> list[DecisionEntry | Notice]:
+def _alike_merged(news: Sequence[DecisionEntry | Notice], waiting: Set[str]) -> list[DecisionEntry | Notice]:
     groups: list[list[DecisionEntry | Notice]] = []
     for entry in news:
         verb = _verb(entry)
@@ -76,18 +84,28 @@ def _alike_merged(news: Sequence[DecisionEntry | Notice]) -> list[DecisionEntry 
             groups[-1].append(entry)
         else:
             groups.append([entry])
-    return [_merged(group) for group in groups]
+    return [_merged(group, waiting) for group in groups]
 
 
-def _merged(alike: Sequence[DecisionEntry | Notice]) -> DecisionEntry | Notice:
-    """Return one entry for several similar ones, with the time of the newest."""
-    newest = alike[-1]
-    if isinstance(newest, Notice):
-        return newest
+def _merged(alike: Sequence[DecisionEntry | Notice], waiting: Set[str]) -> DecisionEntry | Notice:
+    """Return one entry for several similar ones, with the time of the oldest, so that it keeps its place while more
+    join; `waiting` are the outputs of the jobs on deck."""
+    oldest = alike[0]
+    if isinstance(oldest, Notice):
+        return oldest
     if len(alike) == 1:
-        return in_plain_words(newest)
-    whys = [entry.why for entry in alike if isinstance(entry, DecisionEntry)]
-    return in_plain_words(replace(newest, what=f"{_verb(newest)} {len(whys)} jobs", why=_of_all(whys)))
+        return in_plain_words(oldest)
+    all_of_them = [entry for entry in alike if isinstance(entry, DecisionEntry)]
+    why = _of_all([entry.why for entry in all_of_them])
+    what = f"{_verb(oldest)} {len(all_of_them)} jobs"
+    if _verb(oldest) == "hold":
+        still = len(waiting & {entry.what.partition(" ")[2] for entry in all_of_them})
+        why = "; ".join(filter(None, (f"{still} wait{'s' * (still == 1)} now" if still else "", why)))
+    elif all(entry.why.startswith(NOBODY_BESIDE) for entry in all_of_them):
+        what += " one after another"
+    elif all_of_them[-1].time - oldest.time >= 1:
+        what += f" until {time_of_day(all_of_them[-1].time)}"
+    return in_plain_words(replace(oldest, what=what, why=why))
 
 
 def _of_all(whys: Sequence[str]) -> str:
