@@ -30,21 +30,22 @@ _ENDS: Mapping[str, str] = {"thaw": "freeze", "admit": "hold", "start": "hold"}
 """First words of decisions that end what another one began."""
 
 
-def kinds_of(entry: DecisionEntry | Notice) -> tuple[DecisionKind, ...]:
-    """Return the kinds of an entry: what was decided, and whether a person decided it."""
+def kind_of(entry: DecisionEntry | Notice) -> DecisionKind:
+    """Return the kind of an entry: that a person decided it, or what stoker decided. Each has one, so that the numbers
+    of all kinds add up."""
     if isinstance(entry, Notice):
-        return ("notices",)
-    own = _VERBS.get(entry.what.split(" ", 1)[0])
+        return "notices"
+    if is_person(entry):
+        return "people"
+    if (own := _VERBS.get(entry.what.split(" ", 1)[0])) is not None:
+        return own
     alone = entry.what.endswith(" alone") or "runs alone" in entry.why or entry.what.startswith("no longer alone")
-    kinds: list[DecisionKind] = [own] if own is not None else []
-    kinds += ["alone"] if alone else []
-    kinds = kinds or ["other"]
-    return (*kinds, "people") if is_person(entry) else tuple(kinds)
+    return "alone" if alone else "other"
 
 
 def counts(entries: Iterable[DecisionEntry | Notice]) -> dict[DecisionKind, int]:
     """Return how many entries there are of each kind, without the kinds of which there are none."""
-    number = Counter(kind for entry in entries for kind in kinds_of(entry))
+    number = Counter(map(kind_of, entries))
     return {kind: number[kind] for kind in KINDS if number[kind]}
 
 

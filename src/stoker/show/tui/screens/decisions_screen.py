@@ -10,10 +10,13 @@ from collections.abc import Sequence
 
 from stoker.show.tui.input.actions import KeyAction, bindings
 from stoker.show.tui.pages import decision_lines, header
-from stoker.show.tui.pages.decision_kinds import KINDS, DecisionKind, counts, kinds_of
+from stoker.show.tui.pages.decision_kinds import KINDS, DecisionKind, counts, kind_of
 from stoker.show.tui.pages.lines import Line, Part, section
 from stoker.show.tui.pages.names import found_text
 from stoker.show.tui.screens.page_screen import FilteredScreen
+
+TITLE = "decisions and notices, without failures and starts that fit"
+"""Says what is left out; a thaw is part of the entry of its freeze."""
 
 
 class DecisionsScreen(FilteredScreen):
@@ -35,13 +38,13 @@ class DecisionsScreen(FilteredScreen):
         number = counts(every)
         self._kinds = tuple(number)
         kind = self._kind if self._kind in number else None
-        found = self.sift([e for e in every if kind is None or kind in kinds_of(e)], decision_lines.texts)
+        found = self.sift([e for e in every if kind is None or kind == kind_of(e)], decision_lines.texts)
         lines = decision_lines.page_lines(found, m.left_at, width, g)
         room = max(1, height - 3)
         self._up = max(0, min(self._up, len(lines) - room))
         end = len(lines) - self._up
         shown = lines[max(0, end - room) : end] or [(Part(self._nothing, "text_dim"),)]
-        title = section(found_text("decisions and notices", self.words, *self.share), width, g)
+        title = section(found_text(TITLE, self.words, *self.share), width, g)
         kinds = [decision_lines.kinds_line(number, len(every), kind, width, g)] if every else []
         return [header.title(m, width, g), title, *kinds, *shown]
 
