@@ -102,6 +102,31 @@ def test_a_program_that_is_refused_is_not_one_that_is_gone(said: str, rule: str)
     assert first(log).rule.id == rule
 
 
+@pytest.mark.parametrize("name", ["OpenBLAS", "libofnobody"])
+def test_where_pkg_config_is_missing_it_is_installed_too(name: str) -> None:
+    line = f'../scipy/meson.build:159:9: ERROR: Dependency "{name}" not found, tried pkgconfig'
+    assert "apt install pkg-config (" in first(f"Found pkg-config: NO\n\n{line}\n").remedy
+    assert (
+        "apt install pkg-config (" not in first(f"Found pkg-config: YES (/usr/bin/pkg-config) 1.8.1\n{line}\n").remedy
+    )
+
+
+def test_the_package_that_conda_cannot_fit_in_is_named() -> None:
+    log = (
+        "Could not solve for environment specs\nThe following packages are incompatible\n"
+        "├─ python 3.12**  is requested and can be installed;\n"
+        "└─ pytorch3d 0.7.5**  is not installable because there are no viable options\n"
+    )
+    assert first(log).title == "conda finds no version of pytorch3d that fits what else is wanted"
+
+
+def test_bazels_own_message_stands_before_the_fetch_that_it_ended() -> None:
+    log = "ERROR: An error occurred during the fetch of repository 'a':\n   Traceback (most recent call last):\n"
+    assert (
+        first(f"{log}Error in fail: no compiler of ours is here\n").text == "Error in fail: no compiler of ours is here"
+    )
+
+
 def test_uv_builds_with_the_torch_that_the_project_installs() -> None:
     remedy = first(f"  × Failed to build `flash-attn==2.7.0.post2`\n{NO_TORCH}").remedy
     assert 'flash-attn = [{ requirement = "torch", match-runtime = true }]' in remedy

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 _TOOLKIT, _TORCH, _DRIVER = "toolkit", "torch", "driver"
 _PACKAGE, _CUDNN, _ROCM = "built_package", "cudnn_folder", "rocm_folder"
+_PKG_CONFIG = "pkg_config_first"
 
 
 class _Value(NamedTuple):
@@ -50,6 +51,7 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"\nPyTorch (": _Value(_TORCH, re.compile(rb".{10}" + _VERSION, re.DOTALL)),
         b"+cu1": _Value(_TORCH, re.compile(rb"\+cu(\d\d)(\d)\b"), behind=_OF_TORCH),
         b"CUDA Version: ": _Value(_DRIVER, re.compile(rb".{14}" + _VERSION)),
+        b"Found pkg-config: NO": _Value(_PKG_CONFIG, re.compile(rb"")),
         b"Failed to build `": _Value(_PACKAGE, re.compile(rb".{17}" + _NAME + rb"(?:[=@][^`\n]{0,99})?`"), last=True),
         b"Building wheel for ": _Value(_PACKAGE, re.compile(rb".{19}" + _NAME + rb" \("), last=True),
         b"Failed building wheel for ": _Value(_PACKAGE, re.compile(rb".{26}" + _NAME + rb"(?=\s)"), last=True),
@@ -71,9 +73,16 @@ UNKNOWN: Mapping[str, str] = MappingProxyType(
         _PACKAGE: "PACKAGE",
         _CUDNN: "/path/to/cudnn",
         _ROCM: "/opt/rocm",
+        _PKG_CONFIG: "",
     }
 )
 """The places of these values in a remedy, and what to write if the log does not have them."""
+
+_NO_PKG_CONFIG = (
+    "pkg-config is missing too, without which Meson finds little: apt install pkg-config (Fedora: dnf install "
+    "pkgconf-pkg-config; conda install -c conda-forge pkg-config; macOS: brew install pkgconf). Then: "
+)
+"""What a remedy of Meson's begins with if the log says that it found none."""
 
 _BEHIND = 400
 """Bytes after a mark that are looked at."""
@@ -111,7 +120,9 @@ class LogValues:
 
         If nothing names the toolkit's version, torch's CUDA counts, otherwise the newest that the driver supports.
         """
-        names: dict[str, str] = {kind: said[0] for kind, said in self._said.items() if kind in UNKNOWN}
+        names: dict[str, str] = {kind: said[0] for kind, said in self._said.items() if kind in UNKNOWN and said}
+        if _PKG_CONFIG in self._said:
+            names[_PKG_CONFIG] = _NO_PKG_CONFIG
         toolkit = self._first(_TOOLKIT, _TORCH, _DRIVER)
         torch = self._first(_TORCH)
         if toolkit:
