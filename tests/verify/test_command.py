@@ -245,6 +245,31 @@ def test_a_wheel_without_any_binary_is_pure_python(stoker: Stoker, wheel: Callab
     assert text.startswith("Nothing to judge for NVIDIA GPUs: pure Python, without any binary.")
 
 
+@pytest.mark.parametrize(
+    ("head", "about"),
+    [
+        (
+            b"KSTC\x86\x04\0\0=== NOTICE\0",
+            "no binary that can be read; bundles.kstlc (2.0 MiB) is in a format that is not known",
+        ),
+        (b"\x93NUMPY\1\0", "pure Python, without any binary"),
+        (b"# a table\n" * 200_000, "pure Python, without any binary"),
+    ],
+)
+def test_a_large_file_in_an_unknown_format_is_not_passed_over(
+    stoker: Stoker, wheel: Callable[..., Path], head: bytes, about: str
+) -> None:
+    """kestrel-kernels-bundle-c has its kernels in a container of its own."""
+    data = head.ljust(2 << 20, head[-1:])
+    path = wheel({"pack/__init__.py": b"", "pack/bundles.kstlc": data}, "pack-1.0-py3-none-any.whl")
+
+    status, text = stoker(str(path), "--device", "8.0")
+
+    assert status == 0
+    assert " ".join(text.split()).startswith(f"Nothing to judge for NVIDIA GPUs: {about}.")
+    assert "no code for NVIDIA's GPUs was found in it" in " ".join(text.split())
+
+
 @pytest.mark.parametrize("words", [("--arch-list", "9.q"), ("--device", "toaster")])
 def test_bad_usage_is_one_line_with_the_remedy(stoker: Stoker, library: Path, words: tuple[str, str]) -> None:
     status, text = stoker(str(library), *words)

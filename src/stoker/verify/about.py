@@ -19,7 +19,7 @@ def about(units: Sequence[VerifyUnit]) -> str:
     binaries"."""
     files = [f for u in units for f in u.files]
     if not files:
-        return "pure Python, without any binary" if units else ""
+        return (_unknown(units) or "pure Python, without any binary") if units else ""
     targets = sorted({name for f in files for name in f.other if name.startswith("gfx")})
     if targets or any("ROCm" in f.other for f in files):
         return f"ROCm code for AMD's GPUs: {', '.join(targets) or 'its targets are compressed and not read'}"
@@ -28,6 +28,17 @@ def about(units: Sequence[VerifyUnit]) -> str:
     machines = sorted({f.machine for f in files if f.machine and f.machine != "cuda"})
     named = f" for {', '.join(machines)}" if machines else ""
     return f"CPU code{named} in {_listed([f for f in files if not _to_link_with(f)])}{_beside(files)}"
+
+
+def _unknown(units: Sequence[VerifyUnit]) -> str:
+    """Return what may hold binaries for all that is known; "" if there is nothing like that."""
+    opaque = sorted((o for u in units for o in u.opaque), key=lambda o: -o[1])
+    if not opaque:
+        return ""
+    named = [f"{name} ({format_bytes(size)})" for name, size in opaque[:_MAX_NAMES]]
+    more = f" and {len(opaque) - _MAX_NAMES} more" if len(opaque) > _MAX_NAMES else ""
+    be = "is" if len(opaque) == 1 else "are"
+    return f"no binary that can be read; {', '.join(named)}{more} {be} in a format that is not known"
 
 
 def scope(units: Sequence[VerifyUnit]) -> str:

@@ -327,7 +327,7 @@ def _without_code(unit: JudgedFiles) -> tuple[Verdict, str]:
         return "no", _unloaded(unloaded)
     if unit.partial:
         return "part", f"{_unloaded(unloaded)}; the rest can"
-    return "none", "there is no code for NVIDIA's GPUs in it"
+    return "none", "no code for NVIDIA's GPUs was found in it"
 
 
 def _related_gpu_problem(file: ReadFile, found: ModuleTally, device: Device) -> Problem | None:

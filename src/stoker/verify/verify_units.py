@@ -68,6 +68,8 @@ class VerifyUnit:
     """Whether some of it does not load on this machine, and the rest is useless without it."""
     condition: str = ""
     """What must hold for it to load, if that is unknown here."""
+    opaque: list[tuple[str, int]] = field(default_factory=list)
+    """Large files of a wheel in a format that is not known: names and sizes."""
 
     @property
     def judged(self) -> list[ReadFile]:
@@ -100,6 +102,7 @@ def wheel_unit(path: Path, *, hashes: bool = False) -> VerifyUnit:
         path,
         found.requires,
         found.requires_python,
+        opaque=found.opaque,
     )
 
 

@@ -18,6 +18,7 @@ from stoker.model.report import Problem, Severity
 from stoker.verify.binary.byte_source import Deadline, UnreadableError
 from stoker.verify.binary.device_code import ReadFile
 from stoker.verify.binary.elf import ET_REL
+from stoker.verify.binary.file_format import unknown_format
 from stoker.verify.binary.read_binary import Binary, read_binary, recognised, with_calls
 from stoker.verify.binary.symbols import Symbols, read_symbols
 from stoker.verify.find_files import binary_name
@@ -52,6 +53,9 @@ _MAX_HASHED = 1 << 20
 than its size and the archive's checksum do, unless the file was replaced after RECORD was written; pip does not compare
 it, and computing it takes a fifth of the time."""
 
+_LARGE = 1 << 20
+"""The smallest member, in bytes, that is mentioned if its format is not known."""
+
 _MAX_PROBLEMS = 20
 """Problems of one kind that are listed individually."""
 
@@ -67,6 +71,8 @@ class WheelReading:
     package: str = ""
     requires: list[str] = field(default_factory=list)
     requires_python: str = ""
+    opaque: list[tuple[str, int]] = field(default_factory=list)
+    """Large members in a format that is not known, which may hold anything: names and sizes."""
 
 
 def read_wheel(path: Path, *, hashes: bool = False) -> WheelReading:
@@ -80,10 +86,12 @@ def read_wheel(path: Path, *, hashes: bool = False) -> WheelReading:
 
 
 class _MemberReading(NamedTuple):
-    """The problems of a member, each with its kind, and its report if it is a binary."""
+    """The problems of a member, each with its kind, and its report if it is a binary. `opaque`: its name and size if it
+    is large and in a format that is not known."""
 
     problems: list[tuple[str, Problem]]
     binary: Binary | None
+    opaque: tuple[str, int] | None = None
 
 
 def _groups(members: Sequence[zipfile.ZipInfo]) -> list[list[zipfile.ZipInfo]]:
@@ -111,6 +119,7 @@ class _Reader:
         self.kinds: Counter[str] = Counter()
         self.binaries: list[Binary] = []
         self.symbols: dict[str, Symbols] = {}
+        self.opaque: list[tuple[str, int]] = []
 
     def read(self) -> WheelReading:
         try:
@@ -133,6 +142,7 @@ class _Reader:
             next(iter(self.wheel.field("Name", "METADATA")), self.wheel.path.name.partition("-")[0]),
             self.wheel.field("Requires-Dist", "METADATA"),
             next(iter(self.wheel.field("Requires-Python", "METADATA")), ""),
+            self.opaque,
         )
 
     def _libraries(self) -> dict[str, SharedLibrary]:
@@ -167,13 +177,14 @@ class _Reader:
         # Inflating and hashing take nearly all the time, and release the interpreter lock.
         with ThreadPoolExecutor(max_workers=min(_THREADS, os.cpu_count() or 1)) as pool:
             read = pool.map(lambda group: self._group(group, record), _groups(self.wheel.members))
-            for findings, binary in chain.from_iterable(read):
+            for findings, binary, opaque in chain.from_iterable(read):
                 for kind, problem in findings:
                     self._problem(
                         kind, problem.severity, problem.file, problem.what, problem.remedy, bad=problem.unreadable
                     )
                 if binary is not None:
                     self.binaries.append(binary)
+                self.opaque += [opaque] if opaque is not None else []
 
     def _group(self, members: Sequence[zipfile.ZipInfo], record: Mapping[str, Recorded]) -> list[_MemberReading]:
         """Read a few members. Runs in a thread."""
@@ -185,6 +196,7 @@ class _Reader:
         where = f"{self.path}{SEPARATOR}{member.filename}"
         found: list[tuple[str, Problem]] = []
         binary: Binary | None = None
+        opaque: tuple[str, int] | None = None
         try:
             self.deadline.check()
             sums = CheckSums(line, hashed=member.file_size <= self.most_hashed)
@@ -195,6 +207,8 @@ class _Reader:
                 if binary.elf is not None and (symbols := read_symbols(source, binary.elf)) is not None:
                     self.symbols[where] = symbols
                     binary = with_calls(binary, symbols)
+            elif member.file_size >= _LARGE and unknown_format(source):
+                opaque = PurePosixPath(member.filename).name, member.file_size
             size = drain(source, member, sums.update, self.deadline)
             if size < member.file_size:
                 what = f"unpacks to {size} of the {member.file_size} bytes it claims"
@@ -210,7 +224,7 @@ class _Reader:
             if binary is None or not any(p.unreadable for p in binary.report.problems):
                 remedy = "build or copy the wheel again"
                 found.append(("unreadable", Problem("error", where, str(err), remedy, unreadable=True)))
-        return _MemberReading(found, binary)
+        return _MemberReading(found, binary, opaque)
 
     def _check_record_names(self, record: dict[str, Recorded]) -> None:
         if not record:
