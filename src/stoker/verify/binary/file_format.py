@@ -1,4 +1,4 @@
-"""Tells data in common formats from data in a format that is not known, by the first bytes."""
+"""Recognises data in common formats by its first bytes, and so data in a format that is not known."""
 
 from __future__ import annotations
 
