@@ -79,6 +79,7 @@ def test_memory_is_left_unguarded_only_in_so_many_words_and_guarded_again(stoker
 
 def test_a_pause_and_what_follows(stoker: Stoker, build: str, folder: Path) -> None:
     assert said(stoker, "pause").startswith("paused, nothing new starts; level 2 (by hand); 2 run, 4 on deck")
+    assert "\n            and 3 more\n" in stoker.run("status").stdout.decode(), "of four on deck"
     assert "paused already" in refused(stoker, 1, "pause")
     assert said(stoker, "pause", "--now", build).startswith("everything is frozen; level 2 (by hand); 0 run, 4 on deck")
     assert "; everything is frozen" in stoker.run("status").stdout.decode()

@@ -21,6 +21,13 @@ def test_a_bare_call_in_a_pipe_is_help(stoker: Stoker) -> None:
     assert all(re.search(rf"^    {name}\b", done.stdout.decode(), re.MULTILINE) for name in COMMANDS)
 
 
+@pytest.mark.parametrize(("command", "last"), [("log", True), ("status", True), ("stop", False)])
+def test_help_says_which_build_is_meant_without_an_id(stoker: Stoker, command: str, last: bool) -> None:
+    said = " ".join(stoker.run(command, "--help").stdout.decode().split())
+    assert ("(default: the running build, else the last one)" in said) is last
+    assert ("(default: the running build)" in said) is not last
+
+
 def test_help_of_a_command_is_its_own(stoker: Stoker) -> None:
     assert stoker.run("help", "run").stdout == stoker.run("run", "--help").stdout
     wrong = stoker.run("help", "no\x1bthing")

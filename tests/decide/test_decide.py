@@ -239,7 +239,7 @@ class TestBrake:
         jobs = [live(1, kernel(peak=9), 30), live(2, kernel(peak=9), 50)]
         (decision,) = asked(view(jobs, available=5.7))
         assert (decision.action, decision.jid) == ("freeze", 2)
-        assert "short of what its peak may take" in decision.why
+        assert "too little for the oldest job to reach its peak" in decision.why
         assert acts(asked(view(jobs, available=8.0)), "freeze") == []
 
     def test_jobs_that_end_as_fast_as_others_climb_take_no_room_from_the_oldest(self) -> None:
@@ -345,7 +345,7 @@ class TestEmergency:
         oldest, brief = live(1, kernel(peak=9), 30), candidate(2, light(6, seconds=5))
         (decision,) = asked(view([oldest], [brief], available=9.0))
         assert (decision.action, decision.jid) == ("hold", 2)
-        assert "would have to be stopped at once: the oldest job is 2.4 GiB short" in decision.why
+        assert "would have to be stopped at once: 2.4 GiB too little for the oldest job" in decision.why
         assert acts(asked(view([oldest], [brief], available=12.0)), "admit") == [2]
 
     def test_room_that_a_frozen_job_waits_for_two_seconds_to_use_is_not_given_away(self) -> None:

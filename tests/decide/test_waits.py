@@ -43,7 +43,7 @@ def test_a_place_that_is_only_for_plenty_is_not_said_to_be_taken() -> None:
     cores are taken: two compilers that are just starting use next to nothing."""
     busy = [live(n, kernel(peak=14), 50) for n in range(2)]
     scarce = replace(view(busy, [candidate(9, light(14))], cores=3), spare=1)
-    assert reason(scarce, 9).why == "memory is tight: one job per core"
+    assert reason(scarce, 9).why == "each core has its job; one more needs room for all peaks at once"
 
 
 def test_a_job_that_a_person_froze_makes_no_memory_short() -> None:

@@ -280,6 +280,7 @@ def test_a_job_runs_alone_when_a_person_says_so_and_then_the_others_go_on(world:
     births = world.start("a", "b", "c")
     world.hand("job", jid=2, act="alone")
     see(lambda: world.stopped(births) == [True, False, True])
+    assert world.whys("run b alone") == ["by request; 2 others wait until it has ended"], "on deck or running"
     assert world.whys("freeze a") == ["b runs alone"], "a freeze of its own, with its reason"
     world.end(births[1])
     see(lambda: world.stopped([births[0], births[2]]) == [False, False])

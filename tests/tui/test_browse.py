@@ -76,8 +76,10 @@ def recorded_build(number: int, cpu: float, outcome: ev.Outcome = "done") -> Rec
 class FakeLibrary:
     """Gives values at once, or when it is let go; notes what it was asked for."""
 
-    def __init__(self, lines: Sequence[TrendLine] = LINES, *, unread: int = 0) -> None:
-        self.lines, self.unread = lines, unread
+    def __init__(
+        self, lines: Sequence[TrendLine] = LINES, *, unread: int = 0, elsewhere: Sequence[TrendLine] = ()
+    ) -> None:
+        self.lines, self.unread, self.elsewhere = lines, unread, elsewhere
         self.asked: list[object] = []
         self.go = threading.Event()
         self.go.set()
@@ -85,7 +87,8 @@ class FakeLibrary:
     def history(self, *, everywhere: bool) -> HistoryList:
         self.asked.append(everywhere)
         unread, self.unread = self.unread, 0
-        return HistoryList(tuple(with_shares(self.lines)), "" if everywhere else "/src/pytorch", unread)
+        lines = [*self.elsewhere, *self.lines] if everywhere else self.lines
+        return HistoryList(tuple(with_shares(lines)), "" if everywhere else "/src/pytorch", unread)
 
     def brief(self, build: str, far: Far) -> Brief:
         far(0.25)
@@ -122,6 +125,11 @@ async def read(app: BrowseApp, pilot: Pilot[str]) -> None:
     while any(worker.is_running for worker in app.workers):
         await pilot.pause(0.01)
     await settle(pilot)
+
+
+async def test_all_builds_where_there_are_no_others_says_so() -> None:
+    async with browsing(FakeLibrary(), "a") as (app, _pilot):
+        assert any("no other folder has builds" in note.message for note in app._notifications)
 
 
 def showing(app: BrowseApp, kind: type[PageScreen]) -> bool:
@@ -164,7 +172,7 @@ async def test_a_folder_without_builds_says_how_to_start_one() -> None:
 
 
 async def test_the_builds_of_all_folders_are_a_key_away() -> None:
-    library = FakeLibrary()
+    library = FakeLibrary(LINES[1:], elsewhere=LINES[:1])
     async with browsing(library, "a") as (app, _pilot):
         assert "of all folders" in text_of(app)
         assert "a this folder" in text_of(app)

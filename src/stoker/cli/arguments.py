@@ -109,10 +109,11 @@ def theme_name(text: str) -> str:
     return text
 
 
-def build_id(parser: argparse.ArgumentParser) -> None:
-    """The build that is meant."""
+def build_id(parser: argparse.ArgumentParser, *, running: bool = False) -> None:
+    """The build that is meant; `running` if the command is of no use with an ended one."""
+    default = "the running build" if running else "the running build, else the last one"
     parser.add_argument(
-        "id", nargs="?", metavar="ID", help="a build's ID, its name or a prefix of either (default: the running build)"
+        "id", nargs="?", metavar="ID", help=f"a build's ID, its name or a prefix of either (default: {default})"
     )
 
 

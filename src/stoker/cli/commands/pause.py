@@ -10,7 +10,7 @@ from stoker.cli.asking import ask_engine, live_build
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker pause`."""
-    arguments.build_id(parser)
+    arguments.build_id(parser, running=True)
     parser.add_argument("--now", action="store_true", help="also freeze running jobs, instead of letting them finish")
 
 

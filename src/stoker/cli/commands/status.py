@@ -147,6 +147,7 @@ def _waiting_lines(state: BuildState) -> list[str]:
         if first is not None:
             why = f": {clean(first.waits)}" if first.waits else ""
             lines.append(f"  {title:<9} {clean(first.output)}{why}")
+            lines += [f"  {'':<9} and {len(waiting) - 1} more"] if len(waiting) > 1 else []
     return lines
 
 

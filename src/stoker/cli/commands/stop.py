@@ -16,7 +16,7 @@ from stoker.record.builds import is_live
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker stop`."""
-    arguments.build_id(parser)
+    arguments.build_id(parser, running=True)
     parser.add_argument("--force", action="store_true", help="send SIGKILL at once, instead of SIGTERM first")
 
 

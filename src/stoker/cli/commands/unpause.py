@@ -17,7 +17,7 @@ from stoker.model.update import CommandRefused
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker unpause`."""
-    arguments.build_id(parser)
+    arguments.build_id(parser, running=True)
 
 
 def run(args: argparse.Namespace) -> int:

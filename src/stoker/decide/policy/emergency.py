@@ -186,7 +186,7 @@ def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
     room, view = _room(situation.view), situation.view
     left = leeway(situation, ahead, doubt=doubt)
     if left < 0:
-        return f"the oldest job is {format_bytes(-left)} short of what its peak may take"
+        return f"{format_bytes(-left)} too little for the oldest job to reach its peak"
     jobs = [*view.running, *(j for j in view.frozen if not j.by_person)]
     for need, held in sorted((situation.growth_left(j, doubt=doubt), j.rss) for j in jobs):
         if need > room:

@@ -133,7 +133,7 @@ class UserCommands:
         if job.alone:
             raise CommandRefused(f"{job.job.label} runs alone already")
         freed = self._jobs.let_join(self._wanted_alone())
-        others = self._running() - (job.life is Life.RUNNING)
+        others = sum(1 for _ in self._jobs) - 1  # as the screen counts them
         wait = "1 other waits" if others == 1 else f"{others} others wait" if others else "nothing starts"
         why = f"by request; {wait} until it has ended"
         return [ev.Decided(who, f"run {job.job.label} alone", why), *freed, self._jobs.set_alone(job, who)]

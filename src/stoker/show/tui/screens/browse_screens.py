@@ -44,7 +44,10 @@ class HistoryScreen(ListScreen):
     def take(self, found: HistoryList) -> None:
         """Show these builds from now on, with the same build chosen."""
         self._wanted = self._wanted or self.chosen_build
-        self.found = found
+        before, self.found = self.found, found
+        widened = before.folder and not found.folder and not found.unread
+        if widened and [line.id for line in before.lines] == [line.id for line in found.lines]:
+            self.viewer.inform("no other folder has builds")
         self.redraw()
 
     @property
