@@ -223,6 +223,21 @@ async def test_a_key_that_can_do_nothing_says_why(source: object, keys: tuple[st
         assert any(why in note.message for note in app._notifications), [n.message for n in app._notifications]
 
 
+async def test_a_message_goes_at_the_next_key_and_with_its_page_but_an_error_stays() -> None:
+    async with shown(governed(), "X") as (app, pilot):
+        assert "pick a job first" in text_of(app)
+        await pilot.press("x")
+        await settle(pilot)
+        assert "pick a job first" not in text_of(app)
+        await pilot.press("X", "t")
+        await settle(pilot)
+        assert "pick a job first" not in text_of(app)
+        app.inform("no such thing", "error")
+        await pilot.press("o")
+        await settle(pilot)
+        assert "no such thing" in text_of(app)
+
+
 async def test_a_key_that_does_something_says_nothing() -> None:
     async with shown(governed(), "plus", "down", "F", "o", "escape", "x") as (app, _pilot):
         assert [n.message for n in app._notifications] == []

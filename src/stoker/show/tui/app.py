@@ -227,6 +227,7 @@ class StokerApp(ControlApp):
             self.screen.dismiss(None)
         if isinstance(self.screen, DashboardScreen) and not self._end_shown:
             self._end_announced = self._end_shown = True
+            self.end_message()
             self.push_screen("end")
         elif not self._end_announced:
             self._end_announced = True
@@ -234,6 +235,7 @@ class StokerApp(ControlApp):
 
     def action_open(self, name: str) -> None:
         """Show a page instead of the present one, or go back if it is open already."""
+        self.end_message()
         shown = isinstance(self.screen, PAGES[name])
         if not isinstance(self.screen, DashboardScreen | EndScreen):
             self.pop_screen()

@@ -10,16 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from textual.app import App
-from textual.notifications import SeverityLevel
 from textual.worker import Worker, WorkerState, get_current_worker
 
 from stoker.config.themes import Theme
-from stoker.model.text import clean
 from stoker.show.build_library import BuildLibrary, Far, HistoryList, LibraryError
 from stoker.show.tui.input import actions
 from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.browse_screens import CompareScreen, HistoryScreen, SummaryScreen
+from stoker.show.tui.screens.message_app import MessageApp
 from stoker.show.tui.screens.page_screen import PageScreen, redraw_seen
 from stoker.show.tui.terminal.driver import driver_class, repaint
 from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
@@ -36,7 +34,7 @@ TICK = 0.5
 FETCH, LOOK = "fetch", "look"
 
 
-class BrowseApp(App[str], inherit_bindings=False):
+class BrowseApp(MessageApp[str], inherit_bindings=False):
     """The list of builds, or one comparison; returns the build whose own screens to open, None if the user left."""
 
     CSS = (
@@ -213,12 +211,6 @@ class BrowseApp(App[str], inherit_bindings=False):
     def label(self, action: actions.KeyAction) -> str:
         """Return the footer's present name of an action."""
         return "this folder" if action.id == "build.everywhere" and self._list.everywhere else action.footer
-
-    def inform(self, text: str, severity: SeverityLevel = "information") -> None:
-        """Show a short message at the bottom, without markup; it replaces earlier ones unless it is an error."""
-        if severity != "error":
-            self.clear_notifications()
-        self.notify(clean(text, 300), severity=severity, markup=False)
 
     # -- frames and keys -----------------------------------------------------------------------------------------
 

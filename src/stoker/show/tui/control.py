@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from stoker.config.themes import Theme
@@ -27,6 +25,7 @@ from stoker.show.tui.pages.job_list import soloist
 from stoker.show.tui.pages.lines import elide_path
 from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.screens.boxes import HelpBox
+from stoker.show.tui.screens.message_app import MessageApp
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.screens.questions import Answer, KillBox, ResumeBox, StopBox
 from stoker.show.tui.terminal.driver import driver_class, repaint
@@ -37,7 +36,7 @@ MESSAGE_NAME = 24
 """Cells of a job's name in a message that also names a key."""
 
 
-class ControlApp(App[int], inherit_bindings=False):
+class ControlApp(MessageApp[int], inherit_bindings=False):
     """An app over a source: what a person can do with it, and in which colours."""
 
     # Esc and q in quick succession arrive as Alt+q: tmux waits half a second after an Esc.
@@ -367,9 +366,3 @@ class ControlApp(App[int], inherit_bindings=False):
     @abstractmethod
     def redraw(self) -> None:
         """Draw the current state."""
-
-    def inform(self, text: str, severity: SeverityLevel = "information") -> None:
-        """Show a short message at the bottom, without markup; it replaces earlier ones unless it is an error."""
-        if severity != "error":
-            self.clear_notifications()
-        self.notify(clean(text, 300), severity=severity, markup=False)
