@@ -114,6 +114,15 @@ async def test_the_boxes_keys_act_on_its_job() -> None:
         assert isinstance(app.screen, KillBox)
 
 
+@pytest.mark.parametrize("key", ["f", "o", "t", "d"])
+async def test_the_keys_of_the_footer_below_the_box_open_their_pages(key: str) -> None:
+    async with shown(source_of(builds.governed()), key) as (app, _pilot):
+        page = type(app.screen)
+    async with shown(source_of(builds.governed()), "down", "enter", key) as (app, _pilot):
+        assert type(app.screen) is page
+        assert not any(isinstance(screen, JobBox) for screen in app.screen_stack)
+
+
 async def test_a_reader_gets_no_keys_and_every_wait_its_reason() -> None:
     story = builds.governed()
     why = "needs ~9.1 GiB within 4:25, 6.2 GiB spare above the reserve"

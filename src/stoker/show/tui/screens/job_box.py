@@ -25,11 +25,14 @@ ASK_SECONDS = 1.0
 
 ASKING = "processes"
 
+PAGES = ("failures", "output", "timeline", "decisions", "verification", "hosts")
+"""Actions that the footer under the box offers and that leave it."""
+
 
 class JobBox(JobKeys, ScrollingBox):
     """All about the job that was picked when the box was opened."""
 
-    BINDINGS: ClassVar[list[BindingType]] = actions.bindings_of(*JOB_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = actions.bindings_of(*JOB_ACTIONS, *PAGES)
 
     def __init__(self, job: Job) -> None:
         super().__init__("job")
@@ -94,6 +97,11 @@ class JobBox(JobKeys, ScrollingBox):
         """Refuse keys whose action is not possible now."""
         own = next((actions.BY_ID[name] for name in JOB_ACTIONS if actions.BY_ID[name].method == action), None)
         return own is None or self.viewer.offers(own)
+
+    async def action_open(self, name: str) -> None:
+        """Close the box, and show a page."""
+        self.action_close()
+        await self.app.run_action(f"app.open({name!r})")
 
     def job_to_act_on(self) -> Job | None:
         """Return the job, while its process lives."""
