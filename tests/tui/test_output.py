@@ -392,3 +392,14 @@ async def test_long_lines_are_wrapped_by_a_key_and_nothing_of_them_is_lost() -> 
         assert "end7" in text_of(app)
         await pilot.press("end")
         assert "end49" in text_of(app)
+
+
+@pytest.mark.parametrize("key", ["E", "escape"])
+async def test_after_a_look_at_the_errors_the_output_is_followed_again(key: str) -> None:
+    source = FakeSource(builds.running(3).state, log=builds.output_log(300))
+    async with shown(source, "o", "E", key) as (app, pilot):
+        source.log.data += b"the newest line\n"
+        app.redraw()
+        await settle(pilot)
+        assert "the newest line" in text_of(app)
+        assert "follows the build" in text_of(app)

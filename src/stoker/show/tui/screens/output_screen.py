@@ -59,6 +59,8 @@ class OutputScreen(PageScreen):
         self.note = ""
         self.errors: list[int] = []
         self.only_errors = False
+        self._before_errors = (0, True)
+        """What `top` and `follow` were before only errors were shown."""
         self._errors_at = 0
         self._doubtful: dict[int, LogLine] = {}
         self._pattern: re.Pattern[bytes] | None = None
@@ -346,7 +348,9 @@ class OutputScreen(PageScreen):
             pass
         elif self.note or self.words or self.only_errors:
             self.workers.cancel_node(self)
-            self.note, self.words, self.only_errors = "", "", False
+            if self.only_errors:
+                self._leave_errors()
+            self.note, self.words = "", ""
         else:
             return False
         self.redraw()
@@ -355,10 +359,10 @@ class OutputScreen(PageScreen):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Search for the typed words, from the top of the window on."""
         event.stop()
+        self._found = self.top - 1
         self.undo()
         self.words = event.value[:LONGEST]
         self._pattern = pattern_of(self.words) if self.words else None
-        self._found = self.top - 1
         self._hits, self._counted_to = [], 0
         self.action_log_next()
 
@@ -403,12 +407,18 @@ class OutputScreen(PageScreen):
 
     def action_log_errors(self) -> None:
         """Show only the lines that look like errors, or all lines again."""
-        self.only_errors = not self.only_errors
-        self.follow = False
         if self.only_errors:
-            self.top = 0
+            self._leave_errors()
+        else:
+            self._before_errors = (self.top, self.follow)
+            self.only_errors, self.top, self.follow = True, 0, False
             self.run_worker(self._collect_errors(), exclusive=True, group="search")
         self.redraw()
+
+    def _leave_errors(self) -> None:
+        """Show all lines again, where they stood before."""
+        self.only_errors = False
+        self.top, self.follow = self._before_errors
 
     async def _collect_errors(self) -> None:
         """Find error lines from where the last scan ended."""
