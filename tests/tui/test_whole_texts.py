@@ -23,7 +23,27 @@ from .test_views import at
 async def test_what_to_do_next_is_whole_at_the_end() -> None:
     async with shown(FakeSource(builds.failed().state, "ended")) as (app, _pilot):
         text = text_of(app)
-        assert "from a shell: stoker run --resume b1\n" in text
+        assert "next     c resumes it, or from a shell: stoker run --resume b1\n" in text
+
+
+async def test_a_failure_of_a_running_build_says_when_its_cause_is_looked_for_and_what_can_be_done() -> None:
+    running = replace(builds.failed().state, outcome=None, ended=None, exit_code=None)
+    async with shown(FakeSource(running), "f") as (app, _pilot):
+        text = text_of(app)
+        assert "cause   is looked for when the build ends; until then its output is below" in text
+        assert "c       resumes the build once it has ended: fix the cause by then" in text
+        assert "s       stops the build now" in text
+    async with shown(FakeSource(running, read_only=True), "f") as (app, _pilot):
+        assert "is looked for when the build ends" in text_of(app)
+        assert "stops the build now" not in text_of(app)
+
+
+async def test_the_ends_of_the_list_of_failures_have_their_keys() -> None:
+    async with shown(FakeSource(builds.failed().state, "ended"), "f", "end") as (app, pilot):
+        assert "▸ ✗ caffe2" in text_of(app)
+        await pilot.press("home")
+        await settle(pilot)
+        assert "▸ ✗ aten" in text_of(app)
 
 
 async def test_all_that_is_said_of_a_cause_can_be_scrolled_to() -> None:

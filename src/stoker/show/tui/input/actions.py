@@ -181,6 +181,8 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("moment.wider", "timeline", "Z", "Zoom out", palette=False, call="zoom(-1)"),
     KeyAction("failure.next", "failures", "down,j", "The next failure", palette=False, call="move(1)"),
     KeyAction("failure.previous", "failures", "up,k", "The previous failure", palette=False, call="move(-1)"),
+    KeyAction("failure.first", "failures", "home,g", "The first of the list", palette=False, call="move_to(0)"),
+    KeyAction("failure.last", "failures", "end,G", "The last of the list", palette=False, call="move_to(-1)"),
     KeyAction("failure.show", "failures", "enter", "Show the failure in the output", "in the output", palette=False),
     KeyAction(
         "failure.more", "failures", "pagedown", "Scroll down in the failure's details", "more", call="scroll_details(1)"

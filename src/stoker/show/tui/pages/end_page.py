@@ -55,10 +55,10 @@ LEAST_LIFE, MOST_LIFE, LEAST_DECISIONS = 8, 30, 3
 """Lines for the chart of memory over the build, and minimum lines for the decisions below it."""
 
 
-def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") -> list[Line]:
+def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go_on: str = "") -> list[Line]:
     """Return the page: outcome and reason, what it took, failures, the heaviest jobs, and how it went if there is room.
 
-    `closing` is an additional line from the caller of the screens.
+    `closing` is an additional line from the caller of the screens, `go_on` the key that resumes the build, if one does.
     """
     state, p = m.state, progress_of(m.state)
     mark, word, ink = {
@@ -80,7 +80,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "") ->
     lines += _failed(state, width, FAILED_SHOWN if height < TALL else MOST_RANKED, g)
     facts = [
         *([("remote", elsewhere)] if (elsewhere := outcome_text(state)) else []),
-        _next(m),
+        _next(m, go_on),
         *(("killed", line) for line in killed_text.cost_lines(state)),
         ("memory", meters.most_memory(state)),
         *([("", over)] if (over := budget_text.over_text(state)) else []),
@@ -128,10 +128,11 @@ def _failed(state: BuildState, width: int, most: int, g: Glyphs) -> list[Line]:
     return lines
 
 
-def _next(m: Moment) -> tuple[str, str]:
-    """Return what a person can do next in a shell; the footer has the keys."""
+def _next(m: Moment, go_on: str) -> tuple[str, str]:
+    """Return what a person can do next: here with the key that resumes the build, if one does, and in a shell."""
     command = "report" if m.state.outcome == "done" else "run --resume"
-    return "next", f"from a shell: stoker {command} {clean(m.state.id)}"
+    here = f"{go_on} resumes it, or " if go_on else ""
+    return "next", f"{here}from a shell: stoker {command} {clean(m.state.id)}"
 
 
 def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:

@@ -171,6 +171,19 @@ def key_lines(diagnosis: Diagnosis, keys: tuple[str, str], width: int) -> list[L
     return lines + resume_line(go_on, width)
 
 
+def until_the_end(keys: tuple[str, str], width: int) -> list[Line]:
+    """Return where the cause of a failure is while the build runs, and what can be done by then. `keys` are those of
+    stop and resume, empty if not offered."""
+    stop, go_on = keys
+    cause = "is looked for when the build ends; until then its output is below"
+    lines = _labelled("cause", wrap(cause, width - LABEL, FACT_LINES))
+    if go_on:
+        lines += _key_line(go_on, "resumes the build once it has ended: fix the cause by then", width)
+    if stop:
+        lines += _key_line(stop, "stops the build now", width)
+    return lines
+
+
 def resume_line(go_on: str, width: int) -> list[Line]:
     """Return what the key for resuming does; nothing without a key."""
     return _key_line(go_on, "resume as it was, from the step where it ended", width) if go_on else []

@@ -104,6 +104,7 @@ class FailuresScreen(ListScreen):
         if isinstance(picked, Failure):
             known = state.diagnosis is not None and state.diagnosis.causes  # the keys are then shown with the cause
             do = [] if known else failure_page.key_lines(Diagnosis(), self._keys(), width)
+            do = do if state.over else failure_page.until_the_end(self._keys_until_the_end(), width)
             top = [BLANK, *do, BLANK] if do else [BLANK]
             return [*top, *failure_details(picked, width, rows - len(top), g)]
         if isinstance(picked, KilledJob):
@@ -125,6 +126,11 @@ class FailuresScreen(ListScreen):
         """Choose another row, and scroll its details to their top."""
         self._down = 0
         super().action_move(by)
+
+    def action_move_to(self, row: int) -> None:
+        """Choose the first row, or the last, and scroll its details to their top."""
+        self._down = 0
+        super().action_move_to(row)
 
     def pick(self, target: str, *, again: bool) -> None:
         """Choose the row that was clicked."""
@@ -209,6 +215,11 @@ class FailuresScreen(ListScreen):
         app = self.viewer
         first = actions.key_names(remedy, app.keymap)[0] if app.offers(remedy) else ""
         return first, actions.key_names(go_on, app.keymap)[0] if app.offers(go_on) else ""
+
+    def _keys_until_the_end(self) -> tuple[str, str]:
+        """Return the keys that stop a running build and that resume an ended one, empty if they will do nothing."""
+        m = self.moment
+        return (m.key("stop"), m.key("go-on")) if self.viewer.offers(actions.BY_ID["stop"]) else ("", "")
 
     def action_failure_show(self) -> None:
         """Show the chosen entry in the output."""
