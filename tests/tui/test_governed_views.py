@@ -189,6 +189,10 @@ def test_jobs_on_deck_come_after_those_that_run_and_frozen_ones_keep_their_place
     assert [job.jid for job in ordered(thawed)] == [job.jid for job in ordered(state)]
 
 
+def test_the_jobs_that_run_stay_in_view_while_a_picked_one_fits_below_them() -> None:
+    assert [row[0] for row in rows_of(builds.governed(4, 40).state, 11, cursor=6)[1:5]] == [" ", " ", "‖", " "]
+
+
 def test_a_job_let_go_from_the_deck_joins_the_running_ones_at_their_end() -> None:
     story = builds.governed(4, 3)
     story.add(3730, ev.JobMoved(7, "running"))

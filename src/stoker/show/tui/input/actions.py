@@ -119,7 +119,7 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("job.page-up", "dashboard", "pageup", "Ten jobs up", palette=False, call="move(-10)"),
     KeyAction("job.first", "dashboard", "home,g", "The first job of the table", palette=False),
     KeyAction("job.last", "dashboard", "end,G", "The last job of the table", palette=False),
-    KeyAction("job.details", "dashboard", "enter", "All details of the picked job", palette=False),
+    KeyAction("job.details", "dashboard", "enter", "All details of the picked job", "job", palette=False),
     KeyAction("job.filter", "dashboard", "slash", "Filter jobs by words; Esc shows all", "filter", call="filter"),
     KeyAction(
         "job.sort", "dashboard", "greater_than_sign", "Sort by time, memory, expected, name", "sort", call="sort(1)"

@@ -79,9 +79,10 @@ def soloist(state: BuildState) -> Job | None:
 
 
 def first_row(jobs: list[Job], cursor: int | None, rows: int) -> int:
-    """Return the first visible row, so that the cursor's job is visible, in the middle if possible."""
+    """Return the first visible row: the first of all, where the jobs that run are, unless the cursor's job is further
+    down than there are rows; that is then in the middle, if possible."""
     at = next((i for i, job in enumerate(jobs) if job.jid == cursor), 0)
-    return max(0, min(at - rows // 2, len(jobs) - rows))
+    return 0 if at < rows else max(0, min(at - rows // 2, len(jobs) - rows))
 
 
 def moved(jobs: list[Job], cursor: int | None, by: int, remembered: int = 0) -> int | None:

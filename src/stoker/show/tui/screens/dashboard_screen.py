@@ -189,9 +189,17 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def relevant(self, action: actions.KeyAction) -> bool:
         """Show the actions on a job only while one is picked."""
+        if action.id == "job.details":
+            return self.picked is not None
         if action.id not in JOB_ACTIONS:
             return super().relevant(action)
         return super().relevant(action) and self._target_of(action) is not None and self.viewer.governs_job(action)
+
+    def footer_rank(self, action: actions.KeyAction) -> int:
+        """While a job is picked, what concerns the list of jobs comes before what concerns the build."""
+        if self.picked is None:
+            return super().footer_rank(action)
+        return 1 if action.id == "job.sort" else 0 if action.scope == "dashboard" and action.id != "job.filter" else 2
 
     def _target_of(self, action: actions.KeyAction) -> Job | None:
         """Return the job that an action's key would act on now."""

@@ -93,7 +93,7 @@ class PageScreen(Screen[None]):
         """Return the keys that do something here, as many as fit; stop, leave and help are always included."""
         scopes = actions.of_scope(self.SCOPE) if self.SCOPE != "app" else []
         shown = [a for a in [*scopes, *actions.of_scope("app")] if a.footer and self.relevant(a)]
-        shown = sorted((a for a in shown if a.id != self.SCOPE), key=lambda a: a.id in LAST_IN_FOOTER)
+        shown = sorted((a for a in shown if a.id != self.SCOPE), key=self.footer_rank)
         last = [self._key(actions.BY_ID[name]) for name in self.ALWAYS if actions.BY_ID[name] in shown]
         rest = [(a, self._key(a)) for a in shown if a.id not in self.ALWAYS]
         parts: list[Part] = []
@@ -108,6 +108,10 @@ class PageScreen(Screen[None]):
         for piece in last:
             parts += [*piece, GAP]
         return fit(parts, width)
+
+    def footer_rank(self, action: actions.KeyAction) -> int:
+        """Return how late an action comes in the footer, and is left out first."""
+        return 2 * (action.id in LAST_IN_FOOTER)
 
     def _bare_keys(self, left_out: Sequence[actions.KeyAction], room: int) -> Line:
         """Return the keys of other pages without their names, as many as fit."""
