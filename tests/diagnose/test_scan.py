@@ -9,7 +9,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stoker.diagnose import blocks
@@ -210,6 +210,7 @@ def test_any_bytes_are_taken_and_nothing_harmful_comes_out(log: bytes) -> None:
 
 
 @given(JUNK, st.integers(1, 300))
+@example(b"FAILED: a.o\n nvcc -c a.cu -o a.o\nFAILED: b.o\n nvcc -c b.cu -o b.o", 1)  # known by the lines after it
 def test_it_does_not_matter_in_what_portions_a_log_comes(log: bytes, size: int) -> None:
     whole = [(m.rule.id, m.line, m.text, m.count) for m in matches(log)]
     usual = blocks.PORTION

@@ -6,7 +6,9 @@ Memory is bounded whatever the log contains: of an endless line only the beginni
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple, Protocol
 
 PORTION = 1 << 18
@@ -47,15 +49,21 @@ class Block(NamedTuple):
 
 def blocks(file: Readable, line: int = 1) -> Iterator[Block]:
     """Yield blocks of the file from its position, which is the start of that line, to its end. Raises OSError."""
-    last: Block | None = None
-    for data in _portions(file):
-        if last is not None:
-            yield last._replace(after=data[:NEAR])
-            line += last.data.count(b"\n")
-        before = b"" if last is None else (last.before + last.data[-NEAR:])[-NEAR:]
-        last = Block(_COLOUR.sub(b"", data) if b"\x1b" in data else data, line, before)
-    if last is not None:
-        yield last
+    waiting: deque[bytes] = deque()
+    before = b""
+    behind = 0
+    for data in chain(_portions(file), (None,)):
+        if data is not None:
+            plain = _COLOUR.sub(b"", data) if b"\x1b" in data else data
+            behind += len(plain) if waiting else 0
+            waiting.append(plain)
+        # A portion may be shorter than NEAR, as the end of the file is.
+        while waiting and (behind >= NEAR or data is None):
+            first = waiting.popleft()
+            yield Block(first, line, before, b"".join(portion[:NEAR] for portion in waiting)[:NEAR])
+            line += first.count(b"\n")
+            before = (before + first[-NEAR:])[-NEAR:]
+            behind -= len(waiting[0]) if waiting else 0
 
 
 def _portions(file: Readable) -> Iterator[bytes]:
