@@ -98,8 +98,7 @@ _FOLDS = (b"CMake Error", b"[stderr]")
 _FOLDED_LINES = 4
 """Lines behind the first over which one line of a tool may be folded."""
 
-
-MAX_FOLDED = 100
+_MAX_FOLDED = 100
 """Folded messages that are read across their line ends: a log of nothing else must not take minutes."""
 
 _MARKING = (_STOPPED, _BEGINS, WORDS, _CONFIGURED, _NOT_CONFIGURED, _FOLDS)
@@ -325,7 +324,7 @@ class Scanner:
         near: Neighbours | None = None
         if plan.configured or plan.not_configured:
             self._follow_configuring(line, step, plan)
-        if plan.folds and self._folded < MAX_FOLDED:
+        if plan.folds and self._folded < _MAX_FOLDED:
             self._folded += 1
             self._look_at_folded(block, start, line, step)
         for part in raw.rstrip(b"\r").split(b"\r"):
