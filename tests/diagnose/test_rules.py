@@ -66,7 +66,8 @@ def test_wrappers_hide_no_failure(wrapped: str) -> None:
     one_line = "objects" in wrapped  # git's progress stands before a line, not before each of a message
     for rule, example in EXAMPLES:
         if not (one_line and of_lines(rule)):
-            assert rules_in(log_of(rule, example, wrapped)) == [rule.id], example
+            log = log_of(rule, example, wrapped, first_line_only=one_line)
+            assert rules_in(log) == [rule.id], example
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

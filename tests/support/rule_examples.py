@@ -6,11 +6,11 @@ from stoker.diagnose.provider import MESSAGE
 from stoker.diagnose.rule import Rule, shipped_rules
 
 
-def log_of(rule: Rule, example: str, form: str = "{}") -> str:
-    """Return the example, each line in that form; evidence has beside it what it decides."""
+def log_of(rule: Rule, example: str, form: str = "{}", *, first_line_only: bool = False) -> str:
+    """Return the example, each line or the first alone in that form; evidence has beside it what it decides."""
     decided = next((other.examples[0] for other in shipped_rules() if other.id in rule.beside), "")
-    lines = f"{example.strip()}\n{decided.strip()}".splitlines()
-    return "\n".join(form.format(line.rstrip()) for line in lines if line)
+    first, *rest = (line.rstrip() for line in f"{example.strip()}\n{decided.strip()}".splitlines() if line)
+    return "\n".join([form.format(first), *(line if first_line_only else form.format(line) for line in rest)])
 
 
 def of_lines(rule: Rule) -> bool:
