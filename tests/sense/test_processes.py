@@ -56,7 +56,14 @@ def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProc:
         fake.reads.append(path.split("/")[-2])
         return real(path, size)
 
+    kept = procfs.KeptFiles.read
+
+    def counted_kept(files: procfs.KeptFiles, path: str, size: int = 4096) -> bytes | None:
+        fake.reads.append(path.split("/")[-2])
+        return kept(files, path, size)
+
     monkeypatch.setattr("stoker.sense.proc.processes.read_once", counted)
+    monkeypatch.setattr(procfs.KeptFiles, "read", counted_kept)
     for pid, ppid in [(1, 0), (50, 1), (100, 50), (101, 100), (102, 101), (200, 1), (201, 200)]:
         fake.put(pid, ppid)
     (tmp_path / "meminfo").write_text("")
@@ -310,3 +317,23 @@ def test_a_process_that_only_waits_is_weighed_once(
     monkeypatch.setattr("stoker.sense.proc.processes.shared_pages", lambda pid, _root: weighed.append(pid))
     assert {pid: p.shared for pid, p in table.scan().items()} == {pid: p.shared for pid, p in first.items()}
     assert weighed == []
+
+
+def test_a_process_is_weighed_again_once_it_has_grown_noticeably(
+    proc: FakeProc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = 1000
+    table = ProcessTable(101, proc.root)
+    weighed: list[int] = []
+
+    def shared_pages(pid: int, _root: str) -> int:
+        weighed.append(pid)
+        return 4096
+
+    monkeypatch.setattr("stoker.sense.proc.processes.shared_pages", shared_pages)
+    for grown in (0, 100, 200, 300, 400, 500):  # pages of 4 KiB: 256 are a MiB
+        text = _stat(102, 101).split()
+        text[23] = str(pages + grown)
+        (proc.root / "102" / "stat").write_text(" ".join(text) + "\n")
+        assert table.scan()[102].shared == 4096
+    assert weighed == [102, 102]

@@ -14,7 +14,7 @@ from stoker.sense.proc.phase import innermost
 from stoker.sense.proc.processes import Process, held_by, read_cmdline
 from stoker.sense.proc.ungoverned_compilers import compilers
 
-WRITTEN_EVERY = 5.0
+WRITTEN_EVERY = 15.0
 """Seconds between two counts of bytes written: one more small read per process."""
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from stoker.sense.proc.procfs import Notes, read_all, read_link, read_once
+from stoker.sense.proc.procfs import KeptFiles, Notes, read_all, read_link, read_once
 
 PROC = Path("/proc")
 CLK_TCK = os.sysconf("SC_CLK_TCK")
@@ -33,6 +33,13 @@ program share (cc1plus maps 33 MiB, clang 100). Anything beyond is its own: a li
 EXEC_SECONDS = 2.0
 """Within this time after its birth a process has usually exec'ed its program, and has its final name; wrapper scripts
 (pyenv's) take a good part of a second."""
+
+SHARED_STEP = 2**20
+"""What a process shares is read again once it has grown or shrunk by this many bytes: /proc/PID/status takes 11 µs, and
+a compiler maps its program and libraries in its first moments, in larger steps."""
+
+KEPT_OPEN = 256
+"""Most processes whose /proc/PID/stat is kept open: a quarter of the usual limit of open files."""
 
 REST_SCANS = 4
 """Resting processes are read only at every so many scans: a wide machine holds a thousand of them."""
@@ -136,6 +143,8 @@ class ProcessTable:
         self._foreign: set[str] = set()
         self._ours: Mapping[int, Process] = {}
         self._scans = 0
+        self._stats = KeptFiles(KEPT_OPEN)
+        self._weighed_at: dict[int, int] = {}
 
     def include(self, pid: int) -> None:
         """Count a process and all below it as well, whoever its parent is."""
@@ -170,6 +179,7 @@ class ProcessTable:
         read = {**kept, **self._read(names - self._foreign - {str(pid) for pid in kept})}
         ours = self._weighed(self._descendants(read))
         self._ours = ours
+        self._stats.keep({self._stat(pid) for pid in ours})
         self._remember_foreign(read, ours)
         return ours
 
@@ -183,11 +193,16 @@ class ProcessTable:
     def _read(self, names: Iterable[str]) -> dict[int, Process]:
         processes: dict[int, Process] = {}
         for name in names:
-            data = read_once(f"{self._proc}/{name}/stat")
+            path = self._stat(name)
+            # Only of those that were there at the last scan: most processes of a build are gone by the second.
+            data = self._stats.read(path) if int(name) in self._ours else read_once(path)
             process = parse_stat(data) if data else None
             if process is not None:
                 processes[process.pid] = process
         return processes
+
+    def _stat(self, pid: int | str) -> str:
+        return f"{self._proc}/{pid}/stat"
 
     def _descendants(self, read: Mapping[int, Process]) -> dict[int, Process]:
         children = children_of(read.values())
@@ -206,15 +221,21 @@ class ProcessTable:
 
     def _weighed(self, ours: Mapping[int, Process]) -> dict[int, Process]:
         """Return the same with what they share, read again only for those that have grown or shrunk: most only wait."""
-        weighed = {}
+        weighed, weighed_at = {}, {}
         for pid, process in ours.items():
-            before = self._ours.get(pid)
+            before, at = self._ours.get(pid), self._weighed_at.get(pid)
+            if at is not None:
+                weighed_at[pid] = at
             if process is before or not process.rss:
                 weighed[pid] = process
                 continue
-            same = before is not None and (before.start_ticks, before.rss) == (process.start_ticks, process.rss)
-            shared = before.shared if before is not None and same else shared_pages(pid, self._proc)
+            same = before is not None and before.start_ticks == process.start_ticks
+            if before is not None and at is not None and same and abs(process.rss - at) < SHARED_STEP:
+                shared = before.shared
+            else:
+                shared, weighed_at[pid] = shared_pages(pid, self._proc), process.rss
             weighed[pid] = Process._make((*process[:-1], min(shared, process.rss)))
+        self._weighed_at = weighed_at
         return weighed
 
     def _remember_foreign(self, read: Mapping[int, Process], ours: Mapping[int, Process]) -> None:
