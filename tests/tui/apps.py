@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from stoker.config.themes import Theme, load_themes, theme_folders
 from stoker.model.update import CommandRefused
 from stoker.show.tui.app import StokerApp, ThemeWatch
-from stoker.show.update_source import GoOn, LookMemory
+from stoker.show.update_source import FindCause, GoOn, LookMemory
 
 from .builds import FakeSource
 
@@ -43,6 +43,7 @@ def make_app(
     go_on: GoOn | None = None,
     looks: LookMemory | None = None,
     closing: Callable[[], str] = str,
+    find_cause: FindCause | None = None,
 ) -> StokerApp:
     return StokerApp(
         source,
@@ -55,6 +56,7 @@ def make_app(
         clock=lambda: 0.0,
         closing=closing,
         looks=looks,
+        find_cause=find_cause,
         go_on=GoingOn() if go_on is None and not source.read_only else go_on,
     )
 

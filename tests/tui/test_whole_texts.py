@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from stoker.model import events as ev
 from stoker.model.diagnosis import Cause
+from stoker.model.state import Failure
 from stoker.model.units import format_duration
 from stoker.show.tui.pages import timeline_page
 from stoker.show.tui.pages.lines import text_of as text_of_line
@@ -36,6 +37,24 @@ async def test_a_failure_of_a_running_build_says_when_its_cause_is_looked_for_an
     async with shown(FakeSource(running, read_only=True), "f") as (app, _pilot):
         assert "is looked for when the build ends" in text_of(app)
         assert "stops the build now" not in text_of(app)
+
+
+async def test_a_failure_of_a_running_build_says_why_it_failed_and_what_to_do() -> None:
+    running = replace(builds.failed().state, outcome=None, ended=None, exit_code=None)
+    known = Cause("x", "The headers of zlib are not found", "It is not installed.", "apt install zlib1g-dev", line=3)
+
+    async def find(failure: Failure) -> Cause | None:
+        return known if "Foo" in failure.output else None
+
+    async with shown(FakeSource(running), "f", find_cause=find) as (app, pilot):
+        text = text_of(app)
+        assert "cause   The headers of zlib are not found\n" in text
+        assert "why     It is not installed.\nremedy  apt install zlib1g-dev\n" in text
+        assert "c       resumes the build once it has ended" in text
+        assert "error: 'x' was not declared" in text
+        await pilot.press("down")
+        await settle(pilot)
+        assert "cause   no rule knows it; its output is below\n" in text_of(app)
 
 
 async def test_the_ends_of_the_list_of_failures_have_their_keys() -> None:

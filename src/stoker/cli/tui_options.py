@@ -17,7 +17,7 @@ from stoker.config.paths import settings_path
 from stoker.config.settings import Settings, load_settings
 from stoker.config.themes import NoSuchThemeError, Theme, load_themes, pick_theme, theme_folders, watch_themes
 from stoker.model.text import clean
-from stoker.show.update_source import GoOn, LookMemory, UpdateSource
+from stoker.show.update_source import FindCause, GoOn, LookMemory, UpdateSource
 
 
 class ScreensFailedError(Exception):
@@ -69,11 +69,16 @@ def _print_faults(faults: Sequence[ConfigError]) -> None:
 
 
 def run_screens(
-    source: UpdateSource, options: TuiOptions, go_on: GoOn | None = None, looks: LookMemory | None = None
+    source: UpdateSource,
+    options: TuiOptions,
+    go_on: GoOn | None = None,
+    looks: LookMemory | None = None,
+    find_cause: FindCause | None = None,
 ) -> None:
     """Show a build full-screen until the person leaves, or has it resumed by `go_on` when it has failed.
 
-    `looks` lets it say what happened while the person was away. Raises what the source raises, and ScreensFailedError.
+    `looks` lets it say what happened while the person was away, `find_cause` why a step failed. Raises what the source
+    raises, and ScreensFailedError.
     """
     from stoker.show.tui.app import ScreensError, run_tui
 
@@ -94,6 +99,7 @@ def run_screens(
             looks=looks,
             attention=options.settings.attention,
             closing=options.closing,
+            find_cause=find_cause,
             mouse=options.settings.mouse == "on",
         )
     except ScreensError as err:

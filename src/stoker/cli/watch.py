@@ -17,6 +17,7 @@ from stoker.cli.errors import FAILURE, LEFT, STOPPED
 from stoker.cli.screen import Screen, in_colour
 from stoker.cli.tui_options import ScreensFailedError, TuiOptions, run_screens
 from stoker.config.paths import BuildPaths
+from stoker.launch.cause_in_child import CauseInChild
 from stoker.launch.in_child import ResumeInChild
 from stoker.launch.repair import repair
 from stoker.model.state import BuildState
@@ -92,7 +93,7 @@ def _watch_screens(paths: BuildPaths, source: BuildSource, options: TuiOptions) 
         resuming = None if source.read_only else ResumeInChild(paths)
         # A screen that only shows the build, on a wall for days, does not say when a person last looked.
         looks = None if source.read_only else LookFile(paths)
-        run_screens(source, options, resuming, looks)
+        run_screens(source, options, resuming, looks, CauseInChild(paths))
         if resuming is None or resuming.next is None:
             return paths, source
         paths = resuming.next

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from stoker.model.diagnosis import Cause
 from stoker.model.job_tree import ProcessTree
 from stoker.model.look import Look
+from stoker.model.state import Failure
 from stoker.model.update import Update
 
 
@@ -76,4 +78,12 @@ class GoOn(Protocol):
 
     async def __call__(self, *, remedy: bool) -> None:
         """Resume it, applying the diagnosis's remedy if `remedy`; raises `stoker.model.update.CommandRefused`."""
+        ...
+
+
+class FindCause(Protocol):
+    """Finds why a step failed while the build still runs: the engine does so only at the end."""
+
+    async def __call__(self, failure: Failure) -> Cause | None:
+        """Return the cause that the step's own output shows; None if it is not known."""
         ...

@@ -38,7 +38,7 @@ from stoker.show.tui.screens.page_screen import PageScreen, redraw_seen
 from stoker.show.tui.screens.verification_screen import VerificationScreen
 from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
 from stoker.show.tui.terminal.theming import MESSAGE_CSS
-from stoker.show.update_source import GoOn, LookMemory, UpdateSource
+from stoker.show.update_source import FindCause, GoOn, LookMemory, UpdateSource
 
 HANG_UP = 129
 """Exit status of a viewer whose terminal went away (128 + SIGHUP)."""
@@ -100,12 +100,14 @@ class StokerApp(ControlApp):
         looks: LookMemory | None = None,
         attention: AttentionSettings = QUIET,
         closing: Callable[[], str] = str,
+        find_cause: FindCause | None = None,
     ) -> None:
         super().__init__(
             source, themes, theme_name, keymap or {}, ascii_only=ascii_only, no_colour=no_colour, go_on=go_on
         )
         self.glyphs = ASCII if ascii_only else UNICODE
         self.attention = Attention(os.environ, attention, ascii_only=ascii_only)
+        self.find_cause = find_cause
         self.animation_level = "none"
         self._absence = None if looks is None else Absence(looks)
         self._watch_themes = watch_themes
@@ -297,6 +299,7 @@ def run_tui(
     attention: AttentionSettings = QUIET,
     mouse: bool = True,
     closing: Callable[[], str] = str,
+    find_cause: FindCause | None = None,
 ) -> int | None:
     """Show a build until the user leaves, or resumes it through `go_on`.
 
@@ -317,6 +320,7 @@ def run_tui(
         looks=looks,
         attention=attention,
         closing=closing,
+        find_cause=find_cause,
     )
     try:
         result = app.run(mouse=mouse)

@@ -33,6 +33,9 @@ SHARES = (
 """Number of figures, lines per figure, lines of why, and lines of remedy; the first row that fits is used. The remedy
 is cut last."""
 
+STEP_SHARE = (2, 4)
+"""Maximum lines of why and of remedy above the output of a failed step."""
+
 LEAST_CONTEXT = 3
 """Minimum lines of output shown, however long the explanation: the line of the cause and its neighbours."""
 
@@ -171,12 +174,21 @@ def key_lines(diagnosis: Diagnosis, keys: tuple[str, str], width: int) -> list[L
     return lines + resume_line(go_on, width)
 
 
+def step_cause(cause: Cause | str, width: int, *, brief: bool) -> list[Line]:
+    """Return why one step failed, and its remedy, or in words why the cause is not known; `brief` shortens them."""
+    if isinstance(cause, str):
+        return _labelled("cause", wrap(cause, width - LABEL, FACT_LINES))
+    why, remedy = STEP_SHARE if brief else (MAX_PROSE, MAX_PROSE)
+    lines = _labelled("cause", wrap(clean(cause.heading, MAX_TEXT), width - LABEL, FACT_LINES))
+    lines += _labelled("why", wrap(clean(cause.why, MAX_PROSE), width - LABEL, why))
+    return lines + _labelled("remedy", wrap(clean(cause.remedy, MAX_PROSE), width - LABEL, remedy))
+
+
 def until_the_end(keys: tuple[str, str], width: int) -> list[Line]:
-    """Return where the cause of a failure is while the build runs, and what can be done by then. `keys` are those of
-    stop and resume, empty if not offered."""
+    """Return what can be done about a failure while the build runs. `keys` are those of stop and resume, empty if not
+    offered."""
     stop, go_on = keys
-    cause = "is looked for when the build ends; until then its output is below"
-    lines = _labelled("cause", wrap(cause, width - LABEL, FACT_LINES))
+    lines: list[Line] = []
     if go_on:
         lines += _key_line(go_on, "resumes the build once it has ended: fix the cause by then", width)
     if stop:

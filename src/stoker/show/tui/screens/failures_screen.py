@@ -20,6 +20,7 @@ from stoker.show.tui.pages.moment import time_of_day
 from stoker.show.tui.pages.names import distinct_names, found_text
 from stoker.show.tui.screens.list_screen import ListScreen
 from stoker.show.tui.terminal.glyphs import Glyphs
+from stoker.show.update_source import FindCause
 
 COMMAND_LINES, MOST_COMMAND = 6, 100
 """Maximum lines of a failed command, and of one that is scrolled through; an nvcc command of PyTorch takes 60, and its
@@ -31,6 +32,11 @@ Item = Cause | Failure | KilledJob
 
 MOST_ROWS = 3
 """Maximum rows of one line of a failure's output: the error may follow a long path."""
+
+AT_THE_END = "is looked for when the build ends; until then its output is below"
+LOOKING = "is being looked for"
+UNKNOWN = "no rule knows it; its output is below"
+"""Shown in place of the cause of one step."""
 
 MAX_OUTPUT = 1000
 EVERY_LINE = 1000
@@ -54,6 +60,8 @@ class FailuresScreen(ListScreen):
         super().__init__()
         self._down = 0
         """How many lines of the details are scrolled out of view at the top."""
+        self._causes: dict[tuple[str, int], Cause | str] = {}
+        """Why steps failed, by `_step`."""
         self._scrolls = False
         """Whether the details have more lines than fit."""
 
@@ -105,11 +113,30 @@ class FailuresScreen(ListScreen):
             known = state.diagnosis is not None and state.diagnosis.causes  # the keys are then shown with the cause
             do = [] if known else failure_page.key_lines(Diagnosis(), self._keys(), width)
             do = do if state.over else failure_page.until_the_end(self._keys_until_the_end(), width)
+            cause = self._cause_of(picked)
+            do = [*(failure_page.step_cause(cause, width, brief=rows < EVERY_LINE) if cause else []), *do]
             top = [BLANK, *do, BLANK] if do else [BLANK]
             return [*top, *failure_details(picked, width, rows - len(top), g)]
         if isinstance(picked, KilledJob):
             return [BLANK, *killed_details(picked, state, width, rows - 1, g)]
         return failure_page.details(state.diagnosis or Diagnosis(), picked, self._keys(), width, rows, g)
+
+    def _cause_of(self, failure: Failure) -> Cause | str:
+        """Return why a step failed, or in words why that is not known; empty if the end has been reached without.
+
+        The first time, start to look for it.
+        """
+        over, find = self.moment.state.over, self.viewer.find_cause
+        if find is None:
+            return "" if over else AT_THE_END
+        if _step(failure) not in self._causes:
+            self._causes[_step(failure)] = LOOKING
+            self.run_worker(self._find(find, failure), group="causes")
+        return self._causes[_step(failure)]
+
+    async def _find(self, find: FindCause, failure: Failure) -> None:
+        self._causes[_step(failure)] = await find(failure) or UNKNOWN
+        self.redraw()
 
     def idle(self, action: actions.KeyAction) -> str:
         """Return why an action does nothing now: no entry to act on, or nothing to scroll."""
@@ -254,6 +281,11 @@ def _texts(item: Item) -> tuple[str, ...]:
     if isinstance(item, Failure):
         return item.output, item.command, *item.excerpt
     return item.output, item.who, item.why
+
+
+def _step(failure: Failure) -> tuple[str, int]:
+    """Return what tells a failed step from others, and from itself when it is run again."""
+    return failure.output, failure.log_start
 
 
 def failure_line(failure: Failure, name: str, width: int, g: Glyphs, *, chosen: bool) -> Line:

@@ -14,7 +14,7 @@ from stoker.show.tui.input.command_queue import CommandQueue
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 from stoker.show.tui.terminal.theming import Palette
-from stoker.show.update_source import UpdateSource
+from stoker.show.update_source import FindCause, UpdateSource
 
 
 class Viewer(Protocol):
@@ -25,6 +25,7 @@ class Viewer(Protocol):
     keymap: dict[str, str]
     glyphs: Glyphs
     palette: Palette
+    find_cause: FindCause | None
 
     @property
     def moment(self) -> Moment:
