@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import select
 import signal
 import struct
@@ -22,6 +23,10 @@ import pyte
 
 CURSOR_QUESTION, CURSOR = b"\x1b[6n", b"\x1b[1;1R"
 SYNC_QUESTION, SYNC = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
+ANSWERS = {CURSOR_QUESTION: CURSOR, SYNC_QUESTION: SYNC}
+LONGEST = max(map(len, ANSWERS)) - 1
+_QUESTION = re.compile(b"|".join(map(re.escape, ANSWERS)))
+
 SLICE_SECONDS = 0.05
 """How finely a slow link is dealt out."""
 
@@ -40,6 +45,8 @@ class Pty:
     ) -> None:
         self.columns, self.lines = size
         self.total = 0
+        self._unasked = b""
+        """The last bytes, which may be the beginning of a question: a read may end anywhere."""
         self._rate = rate
         self._credit, self._at = 0.0, time.monotonic()
         self._screen = pyte.Screen(self.columns, self.lines)
@@ -81,10 +88,14 @@ class Pty:
         self.total += len(data)
         if self._rate is not None:
             self._stream.feed(data)
-        for _ in range(data.count(CURSOR_QUESTION)):
-            os.write(self.master, CURSOR)
-        if SYNC_QUESTION in data:
-            os.write(self.master, SYNC)
+        os.write(self.master, self._answers(data))
+
+    def _answers(self, data: bytes) -> bytes:
+        """Return what a terminal answers to the questions that end in `data`."""
+        data = self._unasked + data
+        found = list(_QUESTION.finditer(data))
+        self._unasked = data[found[-1].end() if found else 0 :][-LONGEST:]
+        return b"".join(ANSWERS[question[0]] for question in found)
 
     def type(self, keys: str) -> None:
         """Press keys."""

@@ -284,7 +284,7 @@ def _texts(item: Item) -> tuple[str, ...]:
 
 
 def _step(failure: Failure) -> tuple[str, int]:
-    """Return what tells a failed step from others, and from itself when it is run again."""
+    """Return what identifies a failed step, also among several attempts at it."""
     return failure.output, failure.log_start
 
 
