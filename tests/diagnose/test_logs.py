@@ -206,7 +206,7 @@ FIRST_CAUSE = {
     "no-space-python": ("no-space-left", 3),
     "no-space": ("no-space-left", 4),
     "no-torch": ("no-torch-in-isolation", 77),
-    "not-on-server": ("not-on-server", 1),
+    "not-on-server": ("not-on-server", 33),
     "numpy-header": ("numpy-headers", 1),
     "nvcc-option": ("nvcc-unknown-option", 1),
     "nvcc-removed": ("cuda-api-removed", 1),

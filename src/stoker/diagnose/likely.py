@@ -268,6 +268,11 @@ def is_of_runner(text: str) -> bool:
     return _RUNNER.match(text) is not None
 
 
+def unknown(near: Neighbours, text: str) -> Cause:
+    """Return a line as the likely place of a failure that no rule knows."""
+    return _cause(UNKNOWN_FAILURE, UNKNOWN, near.line, text, _of_step(near.around(ABOVE, BELOW), near.line))
+
+
 def last_lines(near: Neighbours, text: str) -> Cause:
     """Return the end of a log as a guess."""
     title, why, remedy = LAST_LINES

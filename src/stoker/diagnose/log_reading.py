@@ -14,7 +14,7 @@ from typing import Literal
 
 from stoker.diagnose.around import Neighbours
 from stoker.diagnose.blocks import NEAR, Block, Readable, blocks, shortened
-from stoker.diagnose.likely import Likely, ended_well, is_of_runner, last_lines, progress_at_end, unfinished
+from stoker.diagnose.likely import ended_well, is_of_runner, last_lines, progress_at_end, unfinished, unknown
 from stoker.diagnose.match import Match, cause_of
 from stoker.diagnose.rule import Rule
 from stoker.diagnose.scan import TEXT_SHOWN, Scanner
@@ -100,7 +100,7 @@ def read_log(
         return LogReading(complete=complete, is_text=False)
     well = complete and not has_failed and _well_line(tail) > scanner.last_line()
     may_run = complete and not (has_failed or well or scanner.last_line() or scanner.likely.is_of_failure)
-    likely = (_unfinished(tail) if may_run else None) or (None if well else _likelier(scanner.likely, matches))
+    likely = (_unfinished(tail) if may_run else None) or (None if well else _likelier(scanner, matches))
     if likely is not None:
         causes.insert(0, likely)
     if not causes and not well and not has_failed and complete:
@@ -122,19 +122,24 @@ def _until(no_error: Callable[[str], bool], cause: Cause) -> Cause:
     return replace(cause, context=cause.context[:end])
 
 
-def _likelier(likely: Likely, matches: list[Match]) -> Cause | None:
+def _likelier(scanner: Scanner, matches: list[Match]) -> Cause | None:
     """Return the likely place if it is a likelier cause than the matches: after what the build survived, and before
     what follows from it."""
-    place = likely.cause()
+    if matches and all(match.survivable for match in matches):
+        ending = scanner.ending()
+        stop = ending.unknown({match.line for match in matches})
+        if stop is not None:
+            return unknown(ending.near(stop), stop.text)
+    place = scanner.likely.cause()
     if place is None or not all(match.survivable or match.rule.follows for match in matches):
         return None
     line = place.line or 0
     survived = [match for match in matches if not match.rule.follows]
     behind = max((match.line + (0 if match.survived else FOLLOWS) for match in survived), default=0)
     before = min((match.line for match in matches if match.rule.follows), default=None)
-    if line <= behind or (matches and likely.is_consequence):
+    if line <= behind or (matches and scanner.likely.is_consequence):
         return None
-    return place if before is None or (line < before and likely.is_error) else None
+    return place if before is None or (line < before and scanner.likely.is_error) else None
 
 
 def _is_no_text(controls: list[int], sizes: list[int]) -> bool:

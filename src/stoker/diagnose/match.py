@@ -144,7 +144,11 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
         rule = matches[0].rule
         general = [m for name in (*rule.beside, *rule.decides) for m in of_rule.get(name, ())]
         cause = replace(rule, survivable=False)  # the build did not survive what it decides
-        placed = [replace(m, rule=cause, step=at.step) for m in matches if (at := _nearest(m, general)) is not None]
+        placed = [
+            replace(m, rule=cause, step=at.step, survived=at.survived)
+            for m in matches
+            if (at := _nearest(m, general)) is not None
+        ]
         if placed:
             evidence.append(placed)
             placed_rules.add(rule.id)
@@ -179,6 +183,8 @@ def _pick(matches: list[Match], of_step: Mapping[int, list[Match]], first_errors
     for match in matches:
         better = (other for other in of_step[match.step] if other.rule.rank < match.rule.rank)
         beside = [o for o in better if abs(o.line - match.line) <= NEAR or match.line < o.line <= match.last_line]
+        if not match.survived:
+            beside = [other for other in beside if not other.survived]
         if not match.survivable:
             beside = [other for other in beside if not other.survivable]
         if first_errors.get(match.step) == match.line:  # later compiler errors follow from it

@@ -22,6 +22,7 @@ from stoker.diagnose.blocks import END_KEPT, NEAR, Block, Readable, blocks, shor
 from stoker.diagnose.installers import IMAGE_MARKS, MARKS
 from stoker.diagnose.likely import NONE, STOP, WORDS, Likely, is_noise, kind_of
 from stoker.diagnose.line_names import EACH, PLACE, filled, names_in
+from stoker.diagnose.log_end import TAIL, LogEnd
 from stoker.diagnose.log_values import VALUES, LogValues
 from stoker.diagnose.match import Match, in_order
 from stoker.diagnose.provider import LOOKUPS, MESSAGE, looked_up
@@ -213,15 +214,23 @@ class Scanner:
         self._stopped_at: int | None = None
         self._not_configured_at = 0
         self._folded = 0
+        self._tail = b""
+        self._lines_read = 0
         self.likely = Likely()
+
+    def ending(self) -> LogEnd:
+        """Return the end of what was read so far."""
+        return LogEnd(self._tail, self._lines_read - self._tail.count(b"\n"))
 
     def matches(self) -> list[Match]:
         """Return what was found so far, the first cause first."""
         said = self._values.names()
+        ending = self.ending()
         counted = (
             [
                 replace(
                     m,
+                    survived=m.survived or (_depends_on_place(m.rule) and ending.went_on(m.line)),
                     count=found.count,
                     installer=self._installer,
                     in_image=self._in_image,
@@ -242,6 +251,8 @@ class Scanner:
 
     def look_at(self, block: Block) -> None:
         """Look at the next block."""
+        self._tail = (self._tail + block.data)[-TAIL:]
+        self._lines_read = block.line + block.data.count(b"\n")
         starts = self._lines_with_words(block.data)
         steps: list[int] | None = None  # found only for lines worth a look: in large logs most blocks have none
         at, line = 0, block.line
@@ -546,6 +557,12 @@ def _counts(match: Match) -> bool:
 def _proves_failure(rule: Rule) -> bool:
     """Return whether no build continues after a match of the rule, which needs no other match near it."""
     return not (rule.survivable or rule.beside or rule.follows)
+
+
+def _depends_on_place(rule: Rule) -> bool:
+    """Return whether a match counts only if nothing went on after it: a lack of memory hits any step, and evidence may
+    stand anywhere."""
+    return not (rule.action.startswith("retry-") or rule.beside)
 
 
 def _names_for(rule: Rule, match: re.Match[str], around: Callable[[], Neighbours]) -> Mapping[str, str] | None:
