@@ -177,26 +177,33 @@ def rows_of(state: BuildState, rows: int, width: int = 80, cursor: int | None = 
     return [text_of(line).rstrip() for line in table(at(state), width, rows, JobView(cursor), UNICODE)]
 
 
-def test_jobs_on_deck_come_after_those_that_run_and_frozen_ones_keep_their_place() -> None:
+def test_jobs_on_deck_come_after_those_that_were_started() -> None:
     state = builds.governed(4, 3).state
     rows = rows_of(state, 9)
-    assert [row[0] for row in rows[1:]] == [" ", " ", "‖", " ", "○", "○", "○"]
+    assert [row[0] for row in rows[1:]] == [" ", " ", " ", "‖", "○", "○", "○"]
     assert rows[0].startswith("running 3, frozen 1 ─")
-    assert "frozen" in rows[3]
-    assert rows[3].split()[-4:-2] == ["2.6/2.7", "GiB"]
+    assert "frozen" in rows[4]
+    assert rows[4].split()[-4:-2] == ["2.6/2.7", "GiB"]
     assert all("only 614 MiB spare" in row or "kept for libonnx_proto.a" in row for row in rows[5:])
-    thawed = replace(state, jobs={**state.jobs, 3: replace(state.jobs[3], state="running")})
-    assert [job.jid for job in ordered(thawed)] == [job.jid for job in ordered(state)]
+
+
+def test_by_time_the_jobs_stand_in_the_order_of_the_times_that_are_shown() -> None:
+    story = builds.governed(4, 0)
+    began = story.state.jobs[1].running_since or 0.0
+    frozen = replace(story.state.jobs[1], state="frozen", frozen_at=began + 1)
+    state = replace(story.state, jobs={**story.state.jobs, 1: frozen})
+    assert next(job.jid for job in ordered(state, began + 1)) == 1
+    assert [job.jid for job in ordered(state, began + 1000)][-1] == 1
 
 
 def test_the_jobs_that_run_stay_in_view_while_a_picked_one_fits_below_them() -> None:
-    assert [row[0] for row in rows_of(builds.governed(4, 40).state, 11, cursor=6)[1:5]] == [" ", " ", "‖", " "]
+    assert [row[0] for row in rows_of(builds.governed(4, 40).state, 11, cursor=6)[1:5]] == [" ", " ", " ", "‖"]
 
 
 def test_a_job_let_go_from_the_deck_joins_the_running_ones_at_their_end() -> None:
     story = builds.governed(4, 3)
     story.add(3730, ev.JobMoved(7, "running"))
-    assert [job.jid for job in ordered(story.state)] == [1, 2, 3, 4, 7, 5, 6]
+    assert [job.jid for job in ordered(story.state, story.state.time)] == [1, 2, 4, 3, 7, 5, 6]
 
 
 def test_of_the_deck_as_many_are_shown_as_fit_and_the_rest_is_counted() -> None:
@@ -255,7 +262,7 @@ def test_what_was_asked_of_a_job_is_shown_before_it_is_so() -> None:
     acts: dict[int, Act] = {1: "freeze", 3: "thaw", 4: "alone", 2: "kill"}
     m = replace(at(builds.governed(4, 0).state), pending=Pending(acts=acts))
     words = [text(line).split()[-6] for line in table(m, 80, 9, JobView(), UNICODE)[1:]]
-    assert words == ["freezing", "killing", "thawing", "alone"]
+    assert words == ["freezing", "killing", "alone", "thawing"]
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])

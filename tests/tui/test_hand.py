@@ -7,6 +7,7 @@ import pytest
 from stoker.model import events as ev
 from stoker.model.update import Link
 from stoker.show.tui.input import command_queue
+from stoker.show.tui.pages.job_list import ordered
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen
 from stoker.show.tui.screens.questions import KillBox, LevelBox, Question
 
@@ -160,7 +161,9 @@ async def test_the_footer_offers_to_go_on_while_paused() -> None:
 
 async def test_the_picked_job_is_frozen_thawed_and_run_alone() -> None:
     source = governed()
-    async with shown(source, "down", "F", "F", "O", "down", "down", "F") as (app, pilot):
+    state = builds.governed().state
+    frozen = [job.jid for job in ordered(state, state.time)].index(builds.FROZEN_JID)
+    async with shown(source, "down", "F", "F", "O", *["down"] * frozen, "F") as (app, pilot):
         await settle(pilot)
         assert "alone" in text_of(app)
     assert source.commands == [

@@ -222,7 +222,7 @@ async def test_a_key_acts_on_no_job_in_the_place_of_the_picked_one_that_has_ende
         assert "has ended; pick another job with the key down" in text_of(app)
         await pilot.press("down", "F")
         await settle(pilot)
-        assert source.commands == [("job", {"jid": 3, "act": "thaw"})]
+        assert source.commands == [("job", {"jid": 4, "act": "freeze"})]
 
 
 async def test_who_runs_alone_is_undone_whatever_is_picked() -> None:

@@ -339,11 +339,12 @@ def test_a_person_and_stoker_are_told_apart_by_a_mark() -> None:
 def test_jobs_keep_their_order_when_their_figures_change() -> None:
     state = builds.running(5).state
     changed = {jid: replace(job, rss=10**10 - jid, cpu=jid) for jid, job in reversed([*state.jobs.items()])}
-    assert [job.jid for job in ordered(replace(state, jobs=changed))] == [1, 2, 3, 4, 5]
+    assert [job.jid for job in ordered(replace(state, jobs=changed), state.time)] == [1, 2, 3, 4, 5]
 
 
 def test_the_cursor_begins_at_the_top_and_stops_at_both_ends() -> None:
-    jobs = ordered(builds.running(5).state)
+    state = builds.running(5).state
+    jobs = ordered(state, state.time)
     assert moved(jobs, None, 1) == 1
     assert moved(jobs, 5, 1) == 5
     assert moved(jobs, 1, -9) == 1

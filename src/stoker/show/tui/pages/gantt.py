@@ -6,7 +6,7 @@ Knows neither Textual nor colours (inks name theme tokens), and not where the mo
 from __future__ import annotations
 
 from stoker.model.state import Job
-from stoker.show.tui.pages.job_list import names_of, ordered
+from stoker.show.tui.pages.job_list import names_of, since
 from stoker.show.tui.pages.job_table import TOOL_INKS
 from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_path, fit, pad
 from stoker.show.tui.pages.memory_chart import TimeAxis, axis_of
@@ -23,7 +23,7 @@ CRITICAL = " critical path"
 def gantt(m: Moment, width: int, rows: int, g: Glyphs) -> list[Line]:
     """Return exactly `rows` lines, the oldest jobs first."""
     axis = axis_of(m.state, width - MARGIN)
-    started = [job for job in ordered(m.state) if job.state != "on_deck"]
+    started = sorted((job for job in m.state.jobs.values() if job.state != "on_deck"), key=since)
     estimate = m.state.estimate
     critical = estimate.critical if estimate is not None else None
     names = names_of(m.state)

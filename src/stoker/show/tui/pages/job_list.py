@@ -31,12 +31,14 @@ class JobView:
     """The name of the job that was picked when it ended; nothing has been picked since."""
 
 
-def ordered(state: BuildState, order: Order = "time") -> list[Job]:
+def ordered(state: BuildState, now: float, order: Order = "time") -> list[Job]:
     """Return the started jobs, then those on deck; each by running or waiting time, longest first, or by `order`.
 
-    By time, a job never changes its place among the others while it runs, nor when it is frozen.
+    By time, those that run keep their order; a frozen job, whose time stands still, falls behind them.
     """
-    jobs = sorted(state.jobs.values(), key=_place)
+    jobs = sorted(
+        state.jobs.values(), key=lambda job: (job.state == "on_deck", -round(seconds_of(job, now), 3), job.jid)
+    )
     if order == "memory":
         jobs.sort(key=lambda job: (job.state == "on_deck", -job.rss))
     elif order == "expected":
@@ -46,9 +48,9 @@ def ordered(state: BuildState, order: Order = "time") -> list[Job]:
     return jobs
 
 
-def listed(state: BuildState, view: JobView) -> list[Job]:
+def listed(state: BuildState, now: float, view: JobView) -> list[Job]:
     """Return the jobs that the user sees: ordered and filtered."""
-    jobs = ordered(state, view.order)
+    jobs = ordered(state, now, view.order)
     return [job for job in jobs if _is_meant(job, view.words)] if view.words else jobs
 
 
@@ -63,9 +65,10 @@ def _is_meant(job: Job, words: str) -> bool:
     return matches(words, plain_name(job.output), tool, job.phase, doing, str(job.pid))
 
 
-def _place(job: Job) -> tuple[bool, float, int]:
-    waits = job.state == "on_deck"
-    return waits, job.started if waits else since(job), job.jid
+def seconds_of(job: Job, now: float) -> float:
+    """Return for how long a job has run by Unix time `now`, without the time when it was frozen; on deck, for how long
+    it has waited."""
+    return now - since(job) if job.running_since is None else job.age(now)
 
 
 def since(job: Job) -> float:
@@ -75,7 +78,7 @@ def since(job: Job) -> float:
 
 def soloist(state: BuildState) -> Job | None:
     """Return the job that runs alone, or is to; None if there is none."""
-    return next((job for job in ordered(state) if job.alone), None)
+    return next((job for job in ordered(state, state.time) if job.alone), None)
 
 
 def first_row(jobs: list[Job], cursor: int | None, rows: int) -> int:

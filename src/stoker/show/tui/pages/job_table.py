@@ -15,7 +15,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.input.pending import Act
 from stoker.show.tui.pages.clauses import clauses, shortened
-from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, first_row, listed, names_of, since
+from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, first_row, listed, names_of, seconds_of
 from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.pages.names import found_text, matches, plain_name
@@ -95,7 +95,7 @@ GOVERNED = (
 
 def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Line]:
     """Return a heading and up to `rows - 1` jobs; one line gives the number of jobs on deck that do not fit."""
-    jobs = listed(m.state, view)
+    jobs = listed(m.state, m.now, view)
     columns = _columns(m.state, width)
     why = _below(m, view, width, g) if rows >= LEAST_WITH_WHY else []
     room = max(1, rows - 1 - len(why))
@@ -303,7 +303,7 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
     if column.title == "pid":
         return str(job.pid)
     if column.title == "time":
-        return format_duration(now - since(job) if job.running_since is None else job.age(now))
+        return format_duration(seconds_of(job, now))
     if column.title == "cpu":
         return g.dash if job.state == "on_deck" else f"{job.cpu:.0f} %"
     if column.title == "mem/expected":

@@ -64,7 +64,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """Return the dashboard, with the output's end while no job runs or if there is room."""
         m = self.moment
-        jobs = listed(m.state, self.view)
+        jobs = self._listed()
         self.share = (len(jobs), len(m.state.jobs))
         self._follow_cursor(jobs)
         tail = self._output_tail(height) if not m.state.jobs or height >= dashboard_page.TALL else []
@@ -74,6 +74,10 @@ class DashboardScreen(JobKeys, FilteredScreen):
     def view(self) -> JobView:
         """The picked job, the order and the filter."""
         return JobView(self.cursor, self.order, self.words, self._ended)
+
+    def _listed(self) -> list[Job]:
+        m = self.moment
+        return listed(m.state, m.now, self.view)
 
     def _follow_cursor(self, jobs: list[Job]) -> None:
         """Keep the cursor on its job; remove it when that ends, or the next key would act on a job nobody picked.
@@ -108,7 +112,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def action_move(self, by: int) -> None:
         """Pick the job `by` rows further down."""
-        jobs = listed(self.moment.state, self.view)
+        jobs = self._listed()
         self._put_cursor(moved(jobs, self.cursor, by, self._row))
 
     def action_job_first(self) -> None:
@@ -120,7 +124,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self._pick_at(-1)
 
     def _pick_at(self, row: int) -> None:
-        jobs = listed(self.moment.state, self.view)
+        jobs = self._listed()
         self._put_cursor(jobs[row].jid if jobs else None)
 
     def action_sort(self, by: int) -> None:
@@ -143,7 +147,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def action_job_details(self) -> None:
         """Show all about the picked job; if none is picked, pick one, unless the picked one has just ended."""
-        self._follow_cursor(listed(self.moment.state, self.view))
+        self._follow_cursor(self._listed())
         if self._ended:
             self.job_to_act_on()
         elif self.picked is None:
@@ -153,7 +157,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def job_to_act_on(self) -> Job | None:
         """Return the picked job; if there is none, show how to pick one, or that the picked one has ended."""
-        self._follow_cursor(listed(self.moment.state, self.view))
+        self._follow_cursor(self._listed())
         key = self.moment.key("job.down")
         if self._ended:
             name = elide_path(self._ended, MESSAGE_NAME, self.glyphs.ellipsis)
@@ -166,7 +170,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def action_job_alone(self) -> None:
         """Run only the picked job, or let the others continue; if none is picked, only the latter."""
-        self._follow_cursor(listed(self.moment.state, self.view))
+        self._follow_cursor(self._listed())
         alone = self._alone_without_cursor
         if alone is not None:
             self.viewer.act_on(alone, "job.alone")
