@@ -20,7 +20,7 @@ SCREENS = {
     "dashboard, a job picked": ("dashboard-no-gpu", ("down",)),
     "governed": ("governed", ()),
     "governed, a job picked": ("governed", ("down",)),
-    "governed, a frozen job picked": ("governed", ("down", "down", "down")),
+    "governed, a frozen job picked": ("governed", ("down",) * 12),
     "governed, a job alone picked": ("alone", ("down", "down")),
     "governed, paused": ("governed-paused", ()),
     "output": ("output", ("o",)),

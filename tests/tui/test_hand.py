@@ -165,7 +165,7 @@ async def test_the_picked_job_is_frozen_thawed_and_run_alone() -> None:
     frozen = [job.jid for job in ordered(state, state.time)].index(builds.FROZEN_JID)
     async with shown(source, "down", "F", "F", "O", *["down"] * frozen, "F") as (app, pilot):
         await settle(pilot)
-        assert "alone" in text_of(app)
+        assert "O let others run" in text_of(app)
     assert source.commands == [
         ("job", {"jid": 1, "act": "freeze"}),
         ("job", {"jid": 1, "act": "thaw"}),
