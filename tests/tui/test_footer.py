@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from stoker.show.tui.screens.dashboard_screen import TimelineScreen
+
 from . import builds, test_verification
 from .apps import settle, shown
 from .builds import FakeSource
@@ -76,7 +78,21 @@ async def test_help_says_whether_there_is_more() -> None:
 
 async def test_a_narrow_footer_keeps_the_keys_of_the_pages() -> None:
     async with shown(source_of("dashboard", 200), size=(40, 12)) as (app, _pilot):
-        footer = text_of(app).splitlines()[-1]
-        assert "o output  t d  s stop" in footer
-        assert "q leave" in footer
-        assert "? help" in footer
+        assert text_of(app).splitlines()[-1] == "o/t/d pages  s stop  q leave  ? help"
+
+
+async def test_a_click_on_joined_keys_opens_the_page_of_the_key() -> None:
+    async with shown(source_of("dashboard", 200), size=(40, 12)) as (app, pilot):
+        await pilot.click(offset=(2, 11))
+        await settle(pilot)
+        assert isinstance(app.screen, TimelineScreen)
+
+
+async def test_no_key_of_the_footer_is_cut() -> None:
+    async with shown(source_of("governed", 200), size=(20, 5)) as (app, _pilot):
+        assert text_of(app).splitlines()[-1] == "q leave  ? help"
+
+
+async def test_the_footer_is_the_last_line_at_once_when_the_filter_closes() -> None:
+    async with shown(source_of("governed", 200), "slash", *"flash", "enter") as (app, _pilot):
+        assert "? help" in text_of(app).splitlines()[-1]

@@ -27,8 +27,10 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 T = TypeVar("T")
 
-BARE_IN_FOOTER = ("output", "timeline", "decisions")
-"""Actions of which the footer shows at least the key if their names do not fit."""
+GAP_CELLS = width_of((GAP,))
+
+PAGES_IN_FOOTER = ("output", "timeline", "decisions")
+"""Actions of which the footer shows the keys with one name for all of them if their own names do not fit."""
 
 LAST_IN_FOOTER = frozenset({"job.filter", "job.sort", "failure.filter", "moment.filter", "build.filter", "build.sort"})
 """Actions that the footer of a screen with many keys leaves out first."""
@@ -81,9 +83,9 @@ class PageScreen(Screen[None]):
         lines += [()] * (height - 1 - len(lines))
         page.show([*lines, self.footer(width)], self.viewer.palette)
 
-    def on_resize(self) -> None:
-        """Draw at the new size, once the page has it."""
-        self.call_after_refresh(self.redraw)
+    def on_page_resized(self) -> None:
+        """Draw at the new size of the page: that of the terminal, or without the row of an entry line."""
+        self.redraw()
 
     def on_screen_resume(self) -> None:
         """Draw again after another screen was in front."""
@@ -95,30 +97,37 @@ class PageScreen(Screen[None]):
         shown = [a for a in [*scopes, *actions.of_scope("app")] if a.footer and self.relevant(a)]
         shown = sorted((a for a in shown if a.id != self.SCOPE), key=self.footer_rank)
         last = [self._key(actions.BY_ID[name]) for name in self.ALWAYS if actions.BY_ID[name] in shown]
-        rest = [(a, self._key(a)) for a in shown if a.id not in self.ALWAYS]
-        parts: list[Part] = []
-        room = width - sum(width_of(p) + 2 for p in last)
-        left_out: list[actions.KeyAction] = []
-        for action, piece in rest:
-            if width_of(parts) + width_of(piece) + 2 <= room and not (left_out and action.id in LAST_IN_FOOTER):
-                parts += [*piece, GAP]
-            else:
-                left_out.append(action)
-        parts += self._bare_keys([a for a in left_out if a.id in BARE_IN_FOOTER], room - width_of(parts))
-        for piece in last:
-            parts += [*piece, GAP]
-        return fit(parts, width)
+        while len(last) > 1 and _length(last) > width:
+            del last[0]
+        rest = [a for a in shown if a.id not in self.ALWAYS]
+        room = width - _length(last) - GAP_CELLS * bool(last)
+        pieces, left_out = self._fitting([(a.id, self._key(a)) for a in rest], room)
+        if any(name in PAGES_IN_FOOTER for name in left_out) and sum(a.id in PAGES_IN_FOOTER for a in rest) > 1:
+            pieces, _ = self._fitting(self._with_pages_joined(rest), room)
+        return fit([part for piece in (*pieces, *last) for part in (*piece, GAP)], width)
 
     def footer_rank(self, action: actions.KeyAction) -> int:
         """Return how late an action comes in the footer, and is left out first."""
         return 2 * (action.id in LAST_IN_FOOTER)
 
-    def _bare_keys(self, left_out: Sequence[actions.KeyAction], room: int) -> Line:
-        """Return the keys of other pages without their names, as many as fit."""
-        keys = [self._key(action)[0] for action in left_out]
-        while keys and sum(width_of((key,)) + 1 for key in keys) + 1 > room:
-            keys.pop()
-        return (*(key._replace(text=f"{key.text} ") for key in keys), Part(" " * bool(keys)))
+    @staticmethod
+    def _fitting(pieces: Sequence[tuple[str, Line]], room: int) -> tuple[list[Line], list[str]]:
+        """Return the pieces that fit side by side, and the names of those that do not."""
+        shown: list[Line] = []
+        left_out: list[str] = []
+        for name, piece in pieces:
+            if _length([*shown, piece]) <= room and not (left_out and name in LAST_IN_FOOTER):
+                shown.append(piece)
+            else:
+                left_out.append(name)
+        return shown, left_out
+
+    def _with_pages_joined(self, shown: Sequence[actions.KeyAction]) -> list[tuple[str, Line]]:
+        """Return the pieces of the footer, with one for all pages in the place of the first of them: `o/t/d pages`."""
+        pages = [a for a in shown if a.id in PAGES_IN_FOOTER]
+        keys = [part for a in pages for part in (Part("/", "accent"), self._key(a)[0])]
+        joined = ("pages", (*keys[1:], aimed((Part(" pages", "text_dim"),), f"key:{pages[0].id}")[0]))
+        return [joined if a is pages[0] else (a.id, self._key(a)) for a in shown if a is pages[0] or a not in pages]
 
     def _key(self, action: actions.KeyAction) -> Line:
         names = [actions.key_names(actions.BY_ID[i], self.viewer.keymap)[0] for i in (action.id, action.beside) if i]
@@ -182,6 +191,11 @@ class PageScreen(Screen[None]):
     def label(self, action: actions.KeyAction) -> str:
         """Return this screen's name for the action in the footer."""
         return self.viewer.label(action)
+
+
+def _length(pieces: Sequence[Line]) -> int:
+    """Return the cells of pieces of the footer with gaps between them."""
+    return sum(map(width_of, pieces)) + GAP_CELLS * max(0, len(pieces) - 1)
 
 
 class FilteredScreen(PageScreen):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.geometry import Region
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -20,6 +21,9 @@ from stoker.show.tui.terminal.theming import Palette
 
 class Page(Widget, can_focus=False):
     """Lines of text, cut or padded to the widget's size."""
+
+    class Resized(Message):
+        """The widget has another size than before."""
 
     DEFAULT_CSS = """
     Page { width: 1fr; height: 1fr; }
@@ -35,6 +39,10 @@ class Page(Widget, can_focus=False):
     def lines(self) -> Sequence[Line]:
         """The lines shown."""
         return self._lines
+
+    def on_resize(self) -> None:
+        """Tell the screen, which decides what fits."""
+        self.post_message(self.Resized())
 
     def show(self, lines: Sequence[Line], palette: Palette) -> None:
         """Show `lines` from now on; unchanged rows are not repainted."""
