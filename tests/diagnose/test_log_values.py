@@ -186,3 +186,23 @@ def test_the_folder_of_rocm_is_the_one_that_the_log_names() -> None:
     missing = "clang: error: cannot find ROCm device library; provide its path via '--rocm-path'\n"
     assert "find /opt/rocm -name ocml.bc" in first(missing).remedy
     assert "find /srv/therock -name ocml.bc" in first(f"$ export ROCM_PATH=/srv/therock\n{missing}").remedy
+
+
+@pytest.mark.parametrize(
+    ("said", "architecture"),
+    [
+        ("Cuda compilation tools, release 11.0, V11.0.221", "8.0"),
+        ("[1/6] /usr/local/cuda-11.3/bin/nvcc -c a.cu", "8.6"),
+        ("-- The CUDA compiler identification is NVIDIA 12.4.131", "9.0"),
+        ("nothing about it", "X.Y"),
+    ],
+)
+def test_the_newest_architecture_is_one_that_the_toolkit_knows(said: str, architecture: str) -> None:
+    remedy = first(f"{said}\nnvcc fatal   : Unsupported gpu architecture 'compute_120'\n").remedy
+    assert f'TORCH_CUDA_ARCH_LIST="{architecture}+PTX"' in remedy
+
+
+def test_an_example_names_no_architecture_that_the_toolkit_does_not_know() -> None:
+    line = "    arch_list[-1] += '+PTX'\nIndexError: list index out of range\n"
+    assert 'TORCH_CUDA_ARCH_LIST="8.0;9.0"' in first(line).remedy
+    assert 'TORCH_CUDA_ARCH_LIST="7.5;8.0"' in first(f"Cuda compilation tools, release 11.0, V1\n{line}").remedy

@@ -22,7 +22,7 @@ NAMED = {
     "/usr/bin/ld:./libtokenizers.a: file format not recognized; treating as linker script": "200 libtokenizers.a",
     "/usr/bin/ld: a.o: file not recognized: file truncated": "rm a.o.",
     "/bin/sh: 1: ./tool: Exec format error": "file tool;",
-    "g++: error: gone.o: No such file or directory": "git restore gone.o",
+    "g++: error: gone.f: No such file or directory": "git restore gone.f",
     "bash: ./configure: /bin/sh^M: bad interpreter: No such file or directory": r"sed -i 's/\r$//' configure",
     'run.sh: 2: Syntax error: "(" unexpected': "bash run.sh;",
     "bash: ./gen: /opt/nowhere/python4: bad interpreter: No such file or directory": "Install python4",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-_TOOLKIT, _TORCH, _DRIVER = "toolkit", "torch", "driver"
+_TOOLKIT, _NVCC, _TORCH, _DRIVER = "toolkit", "nvcc", "torch", "driver"
 _PACKAGE, _CUDNN, _ROCM = "built_package", "cudnn_folder", "rocm_folder"
 _PKG_CONFIG = "pkg_config_first"
 
@@ -35,6 +35,9 @@ _OF_TORCH = re.compile(
 )
 """Of +cuNNN: other packages have their own, which says nothing of the installed PyTorch."""
 
+_CUDA_FOLDER = re.compile(rb"/cuda-(\d{1,2})\.(\d{1,2})\Z")
+"""What precedes the path of nvcc in a command, where the folder has the toolkit's number."""
+
 VALUES: Mapping[bytes, _Value] = MappingProxyType(
     {
         b"Cuda compilation tools, release ": _Value(_TOOLKIT, re.compile(rb".{32}" + _VERSION)),
@@ -55,6 +58,7 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"Failed to build `": _Value(_PACKAGE, re.compile(rb".{17}" + _NAME + rb"(?:[=@][^`\n]{0,99})?`"), last=True),
         b"Building wheel for ": _Value(_PACKAGE, re.compile(rb".{19}" + _NAME + rb" \("), last=True),
         b"Failed building wheel for ": _Value(_PACKAGE, re.compile(rb".{26}" + _NAME + rb"(?=\s)"), last=True),
+        b"/bin/nvcc ": _Value(_NVCC, re.compile(rb"/bin/nvcc "), behind=_CUDA_FOLDER),
         b"/nvidia/cudnn/lib/libcudnn": _Value(_CUDNN, re.compile(rb"/nvidia/cudnn")),
         b"ROCM_PATH=": _Value(
             _ROCM, re.compile(rb".{10}[\"']?((?:/[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,99}){1,12})(?=[\s\"'])")
@@ -68,6 +72,9 @@ UNKNOWN: Mapping[str, str] = MappingProxyType(
         "cuda_version": "X.Y",
         "cuda_dashed": "X-Y",
         "cuda_major": "X",
+        "newest_architecture": "X.Y",
+        "newest_number": "XY",
+        "usual_architectures": "8.0;9.0",
         "torch_cuda_version": "X.Y",
         "torch_cuda_dashed": "X-Y",
         _PACKAGE: "PACKAGE",
@@ -83,6 +90,21 @@ _NO_PKG_CONFIG = (
     "pkgconf-pkg-config; conda install -c conda-forge pkg-config; macOS: brew install pkgconf). Then: "
 )
 """What a remedy of Meson's begins with if the log says that it found none."""
+
+_NEWEST = (
+    ((12, 9), (12, 1)),
+    ((12, 8), (12, 0)),
+    ((11, 8), (9, 0)),
+    ((11, 4), (8, 7)),
+    ((11, 1), (8, 6)),
+    ((11, 0), (8, 0)),
+    ((10, 0), (7, 5)),
+    ((9, 0), (7, 0)),
+)
+"""The newest architecture that toolkits from a version on can compile for."""
+
+_USUAL = ((9, 0), (8, 6), (8, 0), (7, 5), (7, 0), (6, 1))
+"""Architectures of common GPUs, of which a remedy names two as an example."""
 
 _BEHIND = 400
 """Bytes after a mark that are looked at."""
@@ -107,6 +129,8 @@ class LogValues:
         if match is None or (value.behind and not value.behind.search(data, max(0, at - _BEFORE), at)):
             return
         said = match.groups()
+        if value.kind == _NVCC and (folder := _CUDA_FOLDER.search(data, max(0, at - _BEFORE), at)):
+            said = folder.groups()
         if value.kind == _CUDNN:
             begin = data.rfind(b"\n", max(0, at - _BEHIND), at) + 1
             folder = _FOLDER.search(data, max(begin, at - _BEHIND), at)
@@ -123,7 +147,8 @@ class LogValues:
         names: dict[str, str] = {kind: said[0] for kind, said in self._said.items() if kind in UNKNOWN and said}
         if _PKG_CONFIG in self._said:
             names[_PKG_CONFIG] = _NO_PKG_CONFIG
-        toolkit = self._first(_TOOLKIT, _TORCH, _DRIVER)
+        toolkit = self._first(_TOOLKIT, _NVCC, _TORCH, _DRIVER)
+        names |= _architectures(self._first(_TOOLKIT, _NVCC))
         torch = self._first(_TORCH)
         if toolkit:
             names |= {"cuda_version": ".".join(toolkit), "cuda_dashed": "-".join(toolkit), "cuda_major": toolkit[0]}
@@ -133,3 +158,16 @@ class LogValues:
 
     def _first(self, *kinds: str) -> tuple[str, ...]:
         return next((self._said[kind] for kind in kinds if kind in self._said), ())
+
+
+def _architectures(toolkit: tuple[str, ...]) -> dict[str, str]:
+    """Return what a toolkit can compile for; nothing if its version is not known."""
+    version = tuple(int(part) for part in toolkit)
+    newest = next((newest for since, newest in _NEWEST if version >= since), None) if toolkit else None
+    if newest is None:
+        return {}
+    names = {"newest_architecture": f"{newest[0]}.{newest[1]}", "newest_number": f"{newest[0]}{newest[1]}"}
+    if newest < (9, 0):
+        usual = sorted([one for one in _USUAL if one <= newest][:2])
+        names["usual_architectures"] = ";".join(f"{major}.{minor}" for major, minor in usual)
+    return names

@@ -437,10 +437,10 @@ class Scanner:
             if rule.id in seen or rule.rank > best:
                 continue
             match = pattern.regex.search(text)
-            if not match or (_WARNING.search(text, 0, match.end()) and not rule.warning):
-                continue
             if rule.continues:
                 match = pattern.regex.search(f"{text} {around().next_line()}") or match
+            if not match or (_WARNING.search(text, 0, match.end()) and not rule.warning):
+                continue
             names = None if rule.wordless and not around().printed_nothing() else _names_for(rule, match, around)
             if names is None or (rule.repeated and not self._is_repeated(rule, match[0], around().line)):
                 self._count(rule)
