@@ -43,11 +43,11 @@ def test_a_build_that_failed_names_its_cause_and_where_to_ask_further(stoker: St
     ran = stoker.run("run", "--plain", "--name", "mpi", "--", "ninja")
     assert ran.returncode == 1
     said = ran.stderr.decode()
-    assert "stoker: Likely place: A header is missing; what to do: stoker diagnose mpi-" in said, said
+    assert "stoker: A header is missing (several possible causes); what to do: stoker diagnose mpi-" in said, said
     assert " of the output: a.cpp:1:10: fatal error: ofnobody.h: No such file or directory\n" in said, said
     assert said.count("exit status 1") == 1, said
     told = stoker.run("diagnose", "mpi")
-    assert told.stdout.startswith(b"Likely place: A header is missing  [missing-header]\n  line ")
+    assert told.stdout.startswith(b"A header is missing (several possible causes)  [missing-header]\n  line ")
 
 
 def test_what_was_mended_by_running_the_step_again_is_not_the_cause(stoker: Stoker, tmp_path: Path) -> None:

@@ -78,10 +78,10 @@ def test_a_command_that_is_repeated_names_nothing_that_is_missing() -> None:
     assert found(f"{failed.format('python3-dev')}\n") == [("run-step-failed", 1)]
 
 
-def test_a_line_that_leaves_the_cause_open_is_called_the_likely_place() -> None:
+def test_a_line_that_leaves_the_cause_open_says_so() -> None:
     (general,) = map(cause_of, matches(f"{UNDEFINED}\n"))
     (certain,) = map(cause_of, matches(f"{FULL}\n"))
-    assert general.heading == "Likely place: The linker misses a function"
+    assert general.heading == "The linker misses a function (several possible causes)"
     assert certain.heading == certain.title
 
 

@@ -127,6 +127,15 @@ def test_a_job_whose_process_has_ended_runs_no_more_but_is_counted_once_it_is_to
     assert not gone.leaving
 
 
+def test_the_seconds_of_a_job_are_those_that_it_ran_and_not_those_that_it_was_frozen() -> None:
+    first = [*BEGIN, ev.JobStarted(1, 1, 201, "1.o", "cxx", 1004.0, "on_deck"), ev.JobMoved(1, "running")]
+    state = reduce_all(records(first))
+    began = state.jobs[1].running_since or 0.0
+    state = replace(state, jobs={1: replace(state.jobs[1], state="frozen", stood=2.0, frozen_at=began + 10)})
+    (job,) = status_of(state, began + 30)["jobs"]
+    assert (job["seconds"], job["frozen"], job["seconds"] + job["frozen"]) == (8.0, 22.0, 30.0)
+
+
 def test_a_job_that_waits_has_its_reason_until_it_goes_on() -> None:
     jobs = [ev.JobStarted(n, 1, 200 + n, f"{n}.o", "cxx", 1004.0, "on_deck") for n in (1, 2)]
     told = ev.JobsWaiting((1, 2, 7), "memory", "needs ~2.0 GiB, 1.0 GiB spare above the reserve")

@@ -87,7 +87,7 @@ class Cause:
     @property
     def heading(self) -> str:
         """The title, for people: one that leaves the cause open says so."""
-        return f"Likely place: {self.title}" if self.general else self.title
+        return f"{self.title} (several possible causes)" if self.general else self.title
 
     @property
     def message(self) -> str:

@@ -187,8 +187,9 @@ def _killed(death: KilledJob, state: BuildState) -> dict[str, Any]:
 def _job(job: Job, now: float) -> dict[str, Any]:
     return _keys(
         job,
-        "pid output tool phase state host seconds waited rss peak_rss cpu expected waits waits_for",
-        seconds=0.0 if job.running_since is None else round(max(0.0, now - job.running_since), 1),
+        "pid output tool phase state host seconds frozen waited rss peak_rss cpu expected waits waits_for",
+        seconds=round(job.age(now), 1),
+        frozen=round(job.frozen_for(now), 1),
         waited=round(max(0.0, (job.running_since or now) - job.started), 1),
         waits=job.reason or None,
         waits_for=(job.waits_for or None) if job.reason else None,
