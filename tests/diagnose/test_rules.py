@@ -74,9 +74,8 @@ def test_wrappers_hide_no_failure(wrapped: str) -> None:
 def test_every_alternative_of_a_pattern_has_an_example(rule: Rule) -> None:
     for pattern in rule.patterns:
         for part in alternatives(pattern.regex.pattern):
-            alone = Rule(
-                rule.id, "", "", "", (Pattern(pattern.words, re.compile(part)),), (), "", rule.rank, rule.warning
-            )
+            patterns = (Pattern(pattern.words, re.compile(part)),)
+            alone = Rule(rule.id, "", "", "", patterns, (), "", rule.rank, rule.warning, continues=rule.continues)
             assert any(scan(io.BytesIO(example.encode()), [alone]) for example in rule.examples), part
 
 
