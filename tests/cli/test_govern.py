@@ -91,6 +91,19 @@ def test_a_pause_and_what_follows(stoker: Stoker, build: str, folder: Path) -> N
         assert "has ended already" in refused(stoker, 1, *words)
 
 
+def test_one_job_is_frozen_and_thawed_by_name(stoker: Stoker, build: str, folder: Path) -> None:
+    said(stoker, "freeze", "o0")
+    until(lambda: stoker.status(build)["progress"]["frozen"] == 1, "one frozen job")
+    (frozen,) = (job for job in stoker.status(build)["jobs"] if job["state"] == "frozen")
+    assert (frozen["output"], frozen["waits_for"]) == ("o0", "person")
+    assert "does not run now" in refused(stoker, 1, "freeze", build, str(frozen["pid"]))
+    said(stoker, "thaw", build, "o0")
+    assert "runs already" in refused(stoker, 1, "thaw", "o0")
+    assert "no job 'o9'; jobs now: o0, " in refused(stoker, 1, "thaw", "o9")
+    (folder / "go").touch()
+    assert stoker.ended(build)["progress"]["finished"] == COUNT
+
+
 def test_status_tells_level_deck_and_promise(stoker: Stoker, build: str) -> None:
     until(lambda: stoker.status(build)["memory"]["promised"], "a measurement")
     until(lambda: stoker.status(build)["progress"]["total_known"], "the number of jobs")

@@ -205,6 +205,8 @@ COMMANDS = {
     "jobs": "set or print how many jobs may run",
     "pause": "start nothing new, or freeze everything",
     "unpause": "end a pause: start jobs again, and continue frozen ones",
+    "freeze": "freeze one job until it is thawed",
+    "thaw": "thaw one frozen job, or start one from the deck",
     "stop": "end a build and everything it started",
     "replay": "play back a recorded build in the same screens",
     "verify": "check whether binaries will run, and on which GPUs",

@@ -113,7 +113,7 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     lines += [f"  killed    {text}" for text in _killed_texts(state)]
     lines += [] if state.over else _governed_lines(state)
     if stalled := stalled_text(state):
-        lines.append(f"  stalled   {stalled}; F on the dashboard thaws the picked job")
+        lines.append(f"  stalled   {stalled}; stoker thaw JOB lets it go on")
     if not state.over and (left := left_text(state, now)):
         lines.append(f"  left      {left}")
     lines += _disk_lines(state)
