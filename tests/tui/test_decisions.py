@@ -10,6 +10,7 @@ from stoker.show.tui.pages import decision_lines
 from stoker.show.tui.pages.decision_kinds import counts, kind_of, with_stops_gathered
 from stoker.show.tui.pages.lines import text_of as text_of_line
 from stoker.show.tui.pages.moment import time_of_day
+from stoker.show.tui.screens.dashboard_screen import TimelineScreen
 from stoker.show.tui.terminal.glyphs import UNICODE
 
 from . import builds
@@ -202,3 +203,20 @@ def test_the_panel_of_a_wide_screen_begins_with_the_head_of_an_entry(rows: int) 
     assert len(lines) == rows
     assert lines[0][:2].isdigit(), lines[0]
     assert "thaw obj" not in "".join(lines)
+
+
+async def test_enter_on_a_moment_of_the_timeline_shows_what_was_decided_then() -> None:
+    story = builds.running(3)
+    start = story.state.timeline.points[0].time - START
+    for n in range(60):
+        story.add(start + 50 * n, ev.Decided("ann", f"level {n}", "asked for"))
+    async with shown(FakeSource(story.state), "t", "home", "enter") as (app, pilot):
+        assert "level 0  asked for" in text_of(app)
+        assert "level 59  asked for" not in text_of(app)
+        await pilot.press("t", "end", "enter")
+        await settle(pilot)
+        assert "level 59  asked for" in text_of(app)
+        assert "level 0  asked for" not in text_of(app)
+        await pilot.press("t", "escape", "enter")
+        await settle(pilot)
+        assert isinstance(app.screen, TimelineScreen), "a cursor comes first"

@@ -258,6 +258,13 @@ class StokerApp(ControlApp):
         if isinstance(page, OutputScreen):
             page.jump(offset)
 
+    def show_decisions(self, time: float) -> None:
+        """Show the decisions around a Unix time."""
+        self.action_open("decisions")
+        page = self.get_screen("decisions")
+        if isinstance(page, DecisionsScreen):
+            page.turn_to(time)
+
     async def action_back(self) -> None:
         """Undo the most recent of: a search, a filter, the cursor, the screen."""
         screen = self.screen

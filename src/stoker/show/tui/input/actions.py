@@ -176,6 +176,7 @@ TABLE: tuple[KeyAction, ...] = (
         beside="moment.previous",
         call="next_decision(1)",
     ),
+    KeyAction("moment.show", "timeline", "enter", "What was decided at the cursor", "decided here", palette=False),
     KeyAction("moment.previous", "timeline", "N", "The previous decision", palette=False, call="next_decision(-1)"),
     KeyAction("moment.filter", "timeline", "slash", "Filter decisions and jobs by words", "filter", call="filter"),
     KeyAction("moment.wider", "timeline", "Z", "Zoom out", palette=False, call="zoom(-1)"),

@@ -130,6 +130,15 @@ def page_lines(found: Sequence[DecisionEntry | Notice], left_at: float | None, w
     return [*lines, *(line for entry in found[len(before) :] for line in entry_lines(entry, width, g))]
 
 
+def line_near(
+    found: Sequence[DecisionEntry | Notice], time: float, left_at: float | None, width: int, g: Glyphs
+) -> int:
+    """Return at which of the lines of `page_lines` the entry begins that is next to a Unix time."""
+    nearest = min(range(len(found)), key=lambda at: abs(found[at].time - time))
+    ruled = left_at is not None and found[nearest].time > left_at
+    return sum(len(entry_lines(entry, width, g)) for entry in found[:nearest]) + ruled
+
+
 def kinds_line(
     counts: Mapping[DecisionKind, int], every: int, chosen: DecisionKind | None, width: int, g: Glyphs
 ) -> Line:

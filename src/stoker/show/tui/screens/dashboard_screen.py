@@ -246,7 +246,7 @@ class TimelineScreen(FilteredScreen):
         """Return why an action does nothing now. The filter always works: it may be for jobs of earlier moments."""
         if action.scope == "timeline" and len(self.moment.state.timeline.points) < timeline_page.LEAST_POINTS:
             return "too little was measured to draw"
-        nothing = action.method == "next_decision" and not decision_lines.entries(self.moment.state)
+        nothing = action.method in ("next_decision", "moment_show") and not decision_lines.entries(self.moment.state)
         return "nothing was decided yet" if nothing else ""
 
     def action_next_decision(self, by: int) -> None:
@@ -256,6 +256,13 @@ class TimelineScreen(FilteredScreen):
             other = self.moment.key("moment.previous" if by > 0 else "moment.next")
             self.viewer.inform(f"no {'later' if by > 0 else 'earlier'} decision; {other} goes the other way")
         self.redraw()
+
+    def action_moment_show(self) -> None:
+        """Show the decisions around the cursor; without a cursor, place it at the last decision."""
+        if self.view.at is None:
+            self.action_next_decision(-1)
+        else:
+            self.viewer.show_decisions(self.view.at)
 
     def action_move_cursor(self, by: int) -> None:
         """Move the cursor `by` columns to the right."""

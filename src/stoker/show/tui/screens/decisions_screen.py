@@ -28,6 +28,8 @@ class DecisionsScreen(FilteredScreen):
     def __init__(self) -> None:
         super().__init__()
         self._up = 0
+        self._time: float | None = None
+        """The Unix time to which the page is to turn when it is drawn next."""
         self._kind: DecisionKind | None = None
         self._kinds: tuple[DecisionKind, ...] = ()
 
@@ -41,12 +43,23 @@ class DecisionsScreen(FilteredScreen):
         found = self.sift([e for e in every if kind is None or kind == kind_of(e)], decision_lines.texts)
         lines = decision_lines.page_lines(found, m.left_at, width, g)
         room = max(1, height - 3)
+        if self._time is not None and found:
+            line = decision_lines.line_near(found, self._time, m.left_at, width, g)
+            self._up = len(lines) - line - room + room // 3
+        self._time = None
         self._up = max(0, min(self._up, len(lines) - room))
         end = len(lines) - self._up
         shown = lines[max(0, end - room) : end] or [(Part(self._nothing, "text_dim"),)]
         title = section(found_text(TITLE, self.words, *self.share), width, g)
         kinds = [decision_lines.kinds_line(number, len(every), kind, width, g)] if every else []
         return [header.title(m, width, g), title, *kinds, *shown]
+
+    def turn_to(self, time: float) -> None:
+        """Show all entries, scrolled to the one that is next to a Unix time."""
+        if self.words or self._kind is not None:
+            self.undo()
+        self._time = time
+        self.redraw()
 
     @property
     def _nothing(self) -> str:

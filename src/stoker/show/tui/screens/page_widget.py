@@ -41,7 +41,7 @@ class Page(Widget, can_focus=False):
         return self._lines
 
     def on_resize(self) -> None:
-        """Tell the screen, which decides what fits."""
+        """Inform the screen, which decides what fits."""
         self.post_message(self.Resized())
 
     def show(self, lines: Sequence[Line], palette: Palette) -> None:

@@ -75,6 +75,9 @@ class Viewer(Protocol):
     def show_output(self, offset: int) -> None:
         """Show the output at a byte offset."""
 
+    def show_decisions(self, time: float) -> None:
+        """Show the decisions around a Unix time."""
+
     def inform(self, text: str, severity: SeverityLevel = "information") -> None:
         """Show a short message at the bottom."""
 
