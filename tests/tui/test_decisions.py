@@ -220,3 +220,21 @@ async def test_enter_on_a_moment_of_the_timeline_shows_what_was_decided_then() -
         await pilot.press("t", "escape", "enter")
         await settle(pilot)
         assert isinstance(app.screen, TimelineScreen), "a cursor comes first"
+
+
+async def test_the_same_starts_have_one_count_on_the_timeline_and_on_the_page() -> None:
+    story = builds.running(3)
+    end = story.state.time - START
+    alone = "nothing else runs; needs ~1.0 GiB"
+    for seconds, what, why in (
+        (1, "hold d.o", "no room"),
+        (6, "admit c.o", alone),
+        (7, "hold d.o", "still no room"),
+        (8, "admit d.o", alone),
+    ):
+        story.add(end + seconds, ev.Decided("governor", what, why))
+    async with shown(FakeSource(story.state), "t", "N") as (app, pilot):
+        assert "start 2 jobs" in text_of(app)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "start 2 jobs" in text_of(app)

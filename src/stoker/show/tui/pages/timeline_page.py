@@ -84,10 +84,16 @@ def decisions_of(state: BuildState, words: str) -> list[DecisionEntry]:
     return [d for d in state.decisions if matches(words, plain_name(d.what), d.who, d.why)]
 
 
-def at_decision(state: BuildState, view: TimelineView, by: int) -> TimelineView:
+def _entries(m: Moment, words: str) -> list[DecisionEntry | Notice]:
+    """Return the matching entries of the page of decisions, so that one start has one count on both pages."""
+    every = decision_lines.page_entries(m.state, m.left_at, m.now)
+    return [entry for entry in every if matches(words, *decision_lines.texts(entry))]
+
+
+def at_decision(m: Moment, view: TimelineView, by: int) -> TimelineView:
     """Move the cursor to the next matching decision, or with a negative `by` to the previous one; without a cursor, to
     the last one. Routine decisions are skipped, as in the list of decisions."""
-    times = [e.time for e in decision_lines.entries(state) if matches(view.words, *decision_lines.texts(e))]
+    times = [entry.time for entry in _entries(m, view.words)]
     if view.at is None:
         goal = times[-1:]
     else:
@@ -122,7 +128,7 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
     column = AXIS_WIDTH + min(columns - 1, int((view.at - start) / (end - start) * columns))
     first = 2
     lines[first:-1] = [line if line in signs else _struck(line, column, g) for line in lines[first:-1]]
-    return [*lines, *_moment_lines(state, view, (end - start) / columns, width, g)[:detail]]
+    return [*lines, *_moment_lines(m, view, (end - start) / columns, width, g)[:detail]]
 
 
 def _signs(width: int, g: Glyphs) -> Line:
@@ -233,9 +239,9 @@ def _struck(line: Line, cell: int, g: Glyphs) -> Line:
     return tuple(parts)
 
 
-def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int, g: Glyphs) -> list[Line]:
+def _moment_lines(m: Moment, view: TimelineView, step: float, width: int, g: Glyphs) -> list[Line]:
     """Return details of one moment: figures, the jobs that are still known, and the nearest decision."""
-    at = view.at or 0.0
+    state, at = m.state, view.at or 0.0
     point = max((p for p in state.timeline.points if p.time <= at), key=lambda p: p.time, default=None)
     if point is None:
         return []
@@ -255,8 +261,7 @@ def _moment_lines(state: BuildState, view: TimelineView, step: float, width: int
         lines[-1] = (*lines[-1], Part(f"  +{more} more", "text_dim"))
     if not named:
         lines.append((Part("the jobs of that moment are no longer kept; stoker events lists them", "text_dim"),))
-    entries = [e for e in decision_lines.entries(state) if matches(view.words, *decision_lines.texts(e))]
-    near = [e for e in entries if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
+    near = [e for e in _entries(m, view.words) if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
     nearest: DecisionEntry | Notice | None = min(near, key=lambda e: abs(e.time - at), default=None)
     return [*lines, *decision_lines.one_entry(nearest, width, DECISION_ROWS, g)] if nearest is not None else lines
 

@@ -251,7 +251,7 @@ class TimelineScreen(FilteredScreen):
 
     def action_next_decision(self, by: int) -> None:
         """Move the cursor to the next decision that matches the filter, or to the previous one."""
-        before, self.view = self.view, timeline_page.at_decision(self.moment.state, self.view, by)
+        before, self.view = self.view, timeline_page.at_decision(self.moment, self.view, by)
         if self.view == before:
             other = self.moment.key("moment.previous" if by > 0 else "moment.next")
             self.viewer.inform(f"no {'later' if by > 0 else 'earlier'} decision; {other} goes the other way")
