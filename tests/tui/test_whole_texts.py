@@ -27,6 +27,15 @@ async def test_what_to_do_next_is_whole_at_the_end() -> None:
         assert "next     c resumes it, or from a shell: stoker run --resume b1\n" in text
 
 
+async def test_the_end_names_the_output_in_a_way_that_can_be_copied() -> None:
+    state = replace(builds.failed().state, log_path=f"/{'long/' * 14}output.log")
+    async with shown(FakeSource(state, "ended")) as (app, pilot):
+        assert "log      stoker log b1  (" in text_of(app)
+        await pilot.resize_terminal(120, 40)
+        await settle(pilot)
+        assert f"log      {state.log_path}  (" in text_of(app)
+
+
 async def test_a_failure_of_a_running_build_says_when_its_cause_is_looked_for_and_what_can_be_done() -> None:
     running = replace(builds.failed().state, outcome=None, ended=None, exit_code=None)
     async with shown(FakeSource(running), "f") as (app, _pilot):

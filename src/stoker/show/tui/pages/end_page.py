@@ -5,6 +5,8 @@ Does not know Textual. The screen's last line is left to the footer.
 
 from __future__ import annotations
 
+from rich.cells import cell_len
+
 from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, FinishedJob
@@ -89,7 +91,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go
         ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
         *([("command", header.shown_command(state))] if height >= TALL else []),
-        ("log", f"{clean(state.log_path)}  ({format_bytes(state.output.size)})"),
+        ("log", _log(state, width - LABEL)),
     ]
     for label, value in facts:
         paths = label in ("command", "log")  # sentences are wrapped
@@ -111,6 +113,13 @@ def _reason(state: BuildState) -> str:
     failures = failed_steps(state)
     said = not rest or (failures and rest.startswith(f": {failures[0].output} failed"))
     return where.removesuffix(": ") if found and said else state.reason
+
+
+def _log(state: BuildState, room: int) -> str:
+    """Return where the output is; where its path does not fit, the command that prints it: half a path is of no use."""
+    size = format_bytes(state.output.size)
+    whole = f"{clean(state.log_path)}  ({size})"
+    return whole if cell_len(whole) <= room else f"stoker log {clean(state.id)}  ({size})"
 
 
 def _failed(state: BuildState, width: int, most: int, g: Glyphs) -> list[Line]:
