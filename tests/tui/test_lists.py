@@ -149,7 +149,7 @@ async def test_a_waiting_job_says_why_in_its_row() -> None:
     for size in ((80, 24), (120, 40)):
         async with shown(governed(), size=size) as (app, _pilot):
             row = next(line for line in rows(text_of(app)) if line.startswith("○"))
-            assert "only 614 MiB spare" in row or "614 MiB unused" in row
+            assert "too little memory" in row or "memory kept for " in row
 
 
 # -- the mouse ---------------------------------------------------------------------------------------------------

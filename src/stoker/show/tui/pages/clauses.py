@@ -6,6 +6,7 @@ A reason's first clause is the most important one (decide/policy). Does not know
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 
 from rich.cells import cell_len
 
@@ -28,15 +29,16 @@ def shorter(why: str) -> str:
     return _WITHIN.sub(r"\1", why.replace(" above the reserve", ""))
 
 
-def clauses(text: str, width: int, mark: str = "…") -> str:
+def clauses(text: str, width: int, mark: str = "…", whole: Container[str] = ()) -> str:
     """Return `text` in at most `width` cells: drops dispensable words, then folders, then clauses from the end on.
 
-    If not even the first clause fits, cuts the middle of its longest name, and finally drops whole words.
+    Names in `whole` keep their folders. If not even the first clause fits, cuts the middle of its longest name, and
+    finally drops whole words.
     """
-    for candidate in shortened(text):
+    for candidate in shortened(text, whole):
         if cell_len(candidate) <= width:
             return candidate
-    first = shortened(text)[-1]
+    first = shortened(text, whole)[-1]
     words = first.split(" ")
     at = max(range(len(words)), key=lambda i: cell_len(words[i]))
     room = width - (cell_len(first) - cell_len(words[at]))
@@ -46,10 +48,11 @@ def clauses(text: str, width: int, mark: str = "…") -> str:
     return whole_words(first, width, mark)
 
 
-def shortened(text: str) -> list[str]:
-    """Return the text and ever shorter versions of it, in whole words."""
+def shortened(text: str, whole: Container[str] = ()) -> list[str]:
+    """Return the text and ever shorter versions of it, in whole words. Names in `whole` keep their folders."""
     versions = [text, shorter(text)]
-    bare = " ".join(word.rpartition("/")[2] or word for word in versions[-1].split(" "))
+    words = versions[-1].split(" ")
+    bare = " ".join(word if word.rstrip(",;:") in whole else word.rpartition("/")[2] or word for word in words)
     versions.append(bare)
     while (cut := max(bare.rfind(between) for between in BREAKS)) >= 0:
         bare = bare[:cut]

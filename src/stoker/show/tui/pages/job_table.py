@@ -5,7 +5,10 @@ Does not know Textual, or how jobs are filtered and ordered.
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -48,6 +51,11 @@ LEARNS = "waits to learn from "
 
 BRIEFLY = {LEARNS: "learns from ", "memory kept for ": "kept for "}
 """Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
+
+NO_MEMORY, KEPT_FOR_OTHERS = "too little memory", "kept for what runs"
+"""Reasons in a row, in place of those that consist of figures."""
+
+_SIZE = re.compile(r"\d (?:[KMGT]i)?B\b")
 
 UNMEASURED = "not measured"
 """Shown as the peak of a job that was too short to be measured."""
@@ -110,8 +118,9 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     names = names_of(m.state)
     longest = max((cell_len(names[job.output]) for job in shown if reason_text(job) or job_host(job)), default=0)
     named = NAME_STEP * (longest // NAME_STEP + 1)
+    alike = _alike(m.state)
     for job in shown:
-        line = _job_line(job, names[job.output], m, columns, width, view.cursor, named, g)
+        line = _job_line(job, names[job.output], m, columns, width, view.cursor, named, g, alike)
         lines.append(aimed(line, f"job:{job.jid}"))
     above = any(job.state == "on_deck" for job in shown)
     return [*lines, *_more(jobs[first + len(shown) :], width, g, reason=not (why or above)), *why][:rows]
@@ -141,7 +150,7 @@ def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line
         text = f"  +{len(below) - len(waiting)} more started, {len(waiting)} on deck"
     room = width - cell_len(text) - len(NEXT)
     if reason and (why := reason_text(waiting[0])) and room >= LEAST_REASON:
-        text += NEXT + clauses(why, room, g.ellipsis)
+        text += NEXT + clauses(_without_figures(why), room, g.ellipsis)
     return [fit((Part(elide_end(text, width, g.ellipsis), "text_dim"),), width)]
 
 
@@ -227,7 +236,15 @@ def _head(column: Column, view: JobView, g: Glyphs) -> str:
 
 
 def _job_line(
-    job: Job, name: str, m: Moment, columns: list[Column], width: int, cursor: int | None, named: int, g: Glyphs
+    job: Job,
+    name: str,
+    m: Moment,
+    columns: list[Column],
+    width: int,
+    cursor: int | None,
+    named: int,
+    g: Glyphs,
+    alike: Container[str],
 ) -> Line:
     picked = job.jid == cursor
     mark, state_ink = {"running": (" ", ""), "frozen": (g.frozen, "frozen"), "on_deck": (g.on_deck, "on_deck")}[
@@ -249,7 +266,7 @@ def _job_line(
     name_ink = "person" if act is not None else state_ink or "text"
     if waits or on:
         named = min(named, int(room * NAME_SHARE))
-        tail = [_reason(job, room - named, g) if waits else _host(on, room - named, g), *tail]
+        tail = [_reason(job, room - named, g, alike) if waits else _host(on, room - named, g), *tail]
         room = named
     output = elide_path(name, room, g.ellipsis)
     line = (Part(f"{mark} ", state_ink or "accent"), Part(pad(output, room), name_ink), *tail)
@@ -258,24 +275,35 @@ def _job_line(
     return fit(line, width)
 
 
-def _reason(job: Job, width: int, g: Glyphs) -> Part:
-    """Return why a job waits, after a blank, shortened to fit the row: its box shows it in full."""
-    why = _beside_figures(reason_text(job))
+def _reason(job: Job, width: int, g: Glyphs, alike: Container[str]) -> Part:
+    """Return why a job waits, after a blank, shortened to fit the row: its box shows it in full. `alike` are names that
+    differ only in their folders."""
+    why = _without_figures(reason_text(job))
     for long, short in BRIEFLY.items():
-        if why.startswith(long) and cell_len(shortened(why)[-1]) > width - 1:
+        if why.startswith(long) and cell_len(shortened(why, alike)[-1]) > width - 1:
             why = short + why.removeprefix(long)
-    return Part(" " + pad(clauses(why, width - 1, g.ellipsis), width - 1), "text_dim")
+    return Part(" " + pad(clauses(why, width - 1, g.ellipsis, alike), width - 1), "text_dim")
 
 
-def _beside_figures(why: str) -> str:
-    """Return a reason without what the job's row already shows: its need or memory, and that its size is a guess."""
-    if why.startswith(("needs up to ", "needs ~")) and ", " in why:
-        return f"only {why.partition(', ')[2]}"
-    if why.startswith("holds ") and ", " in why:
-        return why.partition(", ")[2]
+def _alike(state: BuildState) -> frozenset[str]:
+    """Return the names of jobs that are called like another one in another folder."""
+    names = {plain_name(job.output) for job in state.jobs.values()}
+    number = Counter(name.rpartition("/")[2] for name in names)
+    return frozenset(name for name in names if number[name.rpartition("/")[2]] > 1)
+
+
+def _without_figures(why: str) -> str:
+    """Return a reason without sizes: they are of the moment when the job began to wait for it, and beside them stand
+    those of now. Below the table and in the job's box they stand with their age."""
+    if why.startswith(("needs up to ", "needs ~")):
+        return NO_MEMORY
+    if why.startswith("holds "):
+        return f"memory {KEPT_FOR_OTHERS}" if KEPT_FOR_OTHERS in why else NO_MEMORY
     if why.startswith("its size is a guess: ") and "; " in why:
         return f"{LEARNS}{why.partition('; ')[2].partition(' goes first')[0]}"
-    return why.replace("memory is kept for ", "memory kept for ", 1)
+    first, *more = why.replace("memory is kept for ", "memory kept for ", 1).split("; ")
+    first = first.partition(": ")[0] if _SIZE.search(first) else first
+    return "; ".join([first, *(clause for clause in more if not _SIZE.search(clause))])
 
 
 def _host(on: str, width: int, g: Glyphs) -> Part:
