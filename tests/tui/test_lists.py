@@ -315,6 +315,19 @@ async def test_home_hides_builds_that_ended_well_at_once_but_the_newest() -> Non
         assert "/true-1: 1 of 4" in text_of(app)
 
 
+async def test_home_offers_all_builds_only_where_some_are_hidden() -> None:
+    rows = [HomeRow("llvm-1", ("llvm-1", "9:01", "done"), "ok")]
+    app = HomeApp(lambda: (("ID", "TIME", "STATE"), tuple(rows)), THEMES["dark"], ascii_only=False, no_colour=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "a all builds" not in text_of(app)
+        rows.append(HomeRow("true-1", ("true-1", "0:01", "done"), "ok", trivial=True))
+        app.refresh_rows()
+        await pilot.pause()
+        await pilot.pause()
+        assert "a all builds" in text_of(app)
+
+
 async def test_home_shows_the_builds_with_some_words_and_esc_shows_all() -> None:
     rows = tuple(HomeRow(name, (name, "1:00", "running"), "ok") for name in ("pytorch-1", "llvm-1", "llvm-2"))
     app = HomeApp(lambda: (("ID", "TIME", "STATE"), rows), THEMES["dark"], ascii_only=False, no_colour=False)

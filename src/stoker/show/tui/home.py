@@ -132,6 +132,8 @@ class HomeApp(App[str]):
         self._headings: tuple[str, ...] = ()
         self._words = ""
         self._trivial = False
+        self._may_hide = False
+        """Whether there is a build that the list may leave out."""
         self.glyphs = ASCII if ascii_only else UNICODE
         self.animation_level = "none"
 
@@ -158,6 +160,9 @@ class HomeApp(App[str]):
         """Read the builds again; the picked row stays picked."""
         headings, every = self._look()
         rows = listed(every, self._words, trivial=self._trivial)
+        if (may_hide := any(row.trivial for row in every[1:])) != self._may_hide:
+            self._may_hide = may_hide
+            self.refresh_bindings()
         label, hidden = self.query_one("#none", Label), len(every) - len(rows)
         label.display = not every or bool(self._words) or hidden > 0
         found = f"/{clean(self._words)}: {len(rows)} of {len(every)}   Esc shows all"
@@ -204,6 +209,10 @@ class HomeApp(App[str]):
         """Redraw the whole screen."""
         if not repaint(self._driver):
             self.screen.refresh(layout=True)
+
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
+        """Offer the key for all builds only where the list leaves some out."""
+        return action != "trivial" or self._may_hide
 
     def action_trivial(self) -> None:
         """Show the builds that ended well at once too, or hide them again."""
