@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stoker.config.config_error import ConfigError
-from stoker.diagnose.provider import FACES, load_providers, looked_up, provider_of, providers
+from stoker.diagnose.provider import FACES, MESSAGE, load_providers, looked_up, provider_of, providers
 from stoker.diagnose.rule import shipped_rules
 from stoker.diagnose.scan import scan
 
@@ -128,3 +128,18 @@ def test_apt_knows_every_package_of_the_distribution() -> None:
     if len(known) < len(names) // 2:
         pytest.skip("apt has no lists: apt-get update")
     assert sorted(set(names) - known) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "provider"),
+    [
+        ("Cannot find libfoo, needed by hdf5", None),
+        ("Python 3 is required, install curl to download it", None),
+        ("Could not find an activated virtualenv (required).", None),
+        ("Cannot find what is required, please install libcurl", "curl"),
+        ("libfoo needs FFTW3, please install it", "FFTW"),
+    ],
+)
+def test_a_message_is_about_what_it_says_is_missing(message: str, provider: str | None) -> None:
+    found = provider_of(MESSAGE, message)
+    assert (found and found.name) == provider

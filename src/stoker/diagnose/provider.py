@@ -56,12 +56,18 @@ _IS_MISSING = re.compile(
 _ASKS = re.compile(r"\b(?:requires?|needs?|depends? on) (?!to\b|install)", re.IGNORECASE)
 """What precedes these words is the one that requires, usually the project that is built; it is not what is missing."""
 
+_WANTED_BY = re.compile(r"\b(?:needed|required|used|wanted|requested) (?:by|for|to)\b", re.IGNORECASE)
+"""What follows these words is the one that requires, too."""
+
+_CLAUSE_ENDS = re.compile(r"[,;.:]\s")
+
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_+./-]{2,60}")
 _EVERYDAY = frozenset(
     (
         *("build", "check", "clang", "click", "cmake", "column", "conda", "convert", "diff", "dot"),
         *("edit", "event", "fabric", "file", "find", "fluid", "form", "free", "future", "g++"),
         *("gcc", "git", "highway", "history", "host", "identify", "input", "install", "jar", "lame"),
+        *("docker", "poetry", "venv", "virtualenv", "ssh"),
         *("magick", "make", "menu", "mount", "ninja", "nvcc", "opt", "panel", "past", "patch"),
         *("pip", "pkg-config", "proj", "ps", "pulse", "python", "python3", "raw", "requests", "rich", "sed"),
         *("sip", "six", "size", "strings", "strip", "tar", "tic", "time", "timeout", "top"),
@@ -188,13 +194,28 @@ def provider_of(lookup: str, name: str) -> Provider | None:
 
 
 def _named_in(message: str) -> Provider | None:
-    """Return the first project that is named in a message that something is missing."""
-    if not _IS_MISSING.search(message):
+    """Return the first project that is named in a message that something is missing.
+
+    What follows in another clause is looked at only if the first names nothing at all: `Python 3 is required, install
+    curl to download it` is not about curl.
+    """
+    missing = _IS_MISSING.search(message)
+    if not missing:
         return None
-    asks = _ASKS.search(message)
-    words = (word[0].strip("./-") for word in _WORD.finditer(message, asks.end() if asks else 0))
-    known = (provider_of(ANY, word) for word in words if word.casefold() not in _EVERYDAY)
+    asks, wanted_by = _ASKS.search(message), _WANTED_BY.search(message)
+    end = wanted_by.start() if wanted_by else len(message)
+    begin = asks.end() if asks and asks.end() < end else 0
+    clause = _CLAUSE_ENDS.search(message, max(begin, missing.end()))
+    words = list(_WORD.finditer(message, begin, end))
+    of_clause = [word for word in words if clause is None or word.start() < clause.start()]
+    if any(_bare(word) in _EVERYDAY for word in of_clause):
+        words = of_clause
+    known = (provider_of(ANY, word[0].strip("./-")) for word in words if _bare(word) not in _EVERYDAY)
     return next((found for found in known if found is not None), None)
+
+
+def _bare(word: re.Match[str]) -> str:
+    return word[0].strip("./-").casefold()
 
 
 def looked_up(lookup: str, name: str) -> dict[str, str] | None:
