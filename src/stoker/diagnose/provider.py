@@ -76,6 +76,11 @@ _EVERYDAY = frozenset(
 )
 """Names that are ordinary words in any message."""
 
+_TOOLS = frozenset(
+    ("cmake", "clang", "conda", "docker", "g++", "gcc", "git", "make", "ninja", "nvcc", "pip", "python", "python3")
+)
+"""Those of them that a message may be about."""
+
 _WAYS = (
     ("apt", "apt install {}"),
     ("pip", "python -m pip install {}"),
@@ -208,7 +213,7 @@ def _named_in(message: str) -> Provider | None:
     clause = _CLAUSE_ENDS.search(message, max(begin, missing.end()))
     words = list(_WORD.finditer(message, begin, end))
     of_clause = [word for word in words if clause is None or word.start() < clause.start()]
-    if any(_bare(word) in _EVERYDAY for word in of_clause):
+    if any(_bare(word) in _TOOLS for word in of_clause):
         words = of_clause
     known = (provider_of(ANY, word[0].strip("./-")) for word in words if _bare(word) not in _EVERYDAY)
     return next((found for found in known if found is not None), None)
