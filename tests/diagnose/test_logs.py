@@ -111,7 +111,7 @@ FIRST_CAUSE = {
     "cuda-toolkit-not-found": ("cuda-not-found", 8),
     "cudnn": ("cudnn-header-missing", 1),
     "cxx-standard": ("standard-too-old", 3),
-    "cython-c-api": ("python-c-api", 2),
+    "cython-c-api": ("python-c-api-37", 2),
     "cython-longintrepr": ("python-c-api", 1),
     "damaged-archive": ("damaged-archive", 1),
     "dso-missing": ("dso-missing", 2),

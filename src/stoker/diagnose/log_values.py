@@ -13,6 +13,10 @@ from typing import NamedTuple
 _TOOLKIT, _NVCC, _TORCH, _DRIVER = "toolkit", "nvcc", "torch", "driver"
 _PACKAGE, _CUDNN, _ROCM = "built_package", "cudnn_folder", "rocm_folder"
 _PKG_CONFIG = "pkg_config_first"
+_COLLECTED, _METADATA = "collected", "metadata"
+
+OLD_PIP = "old_pip"
+"""What a remedy for something missing begins with if the log says that pip is too old for today's wheels."""
 
 
 class _Value(NamedTuple):
@@ -38,6 +42,9 @@ _OF_TORCH = re.compile(
 _CUDA_FOLDER = re.compile(rb"/cuda-(\d{1,2})\.(\d{1,2})\Z")
 """What precedes the path of nvcc in a command, where the folder has the toolkit's number."""
 
+_AT_BEGIN = re.compile(rb"(?:\A|\n|#\d{1,4} \d{1,6}\.\d{1,4} )\Z")
+"""Of what pip collects for the user: the lines of its isolated environments are indented."""
+
 VALUES: Mapping[bytes, _Value] = MappingProxyType(
     {
         b"Cuda compilation tools, release ": _Value(_TOOLKIT, re.compile(rb".{32}" + _VERSION)),
@@ -59,6 +66,13 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"Building wheel for ": _Value(_PACKAGE, re.compile(rb".{19}" + _NAME + rb" \("), last=True),
         b"Failed building wheel for ": _Value(_PACKAGE, re.compile(rb".{26}" + _NAME + rb"(?=\s)"), last=True),
         b"/bin/nvcc ": _Value(_NVCC, re.compile(rb"/bin/nvcc "), behind=_CUDA_FOLDER),
+        b"Collecting ": _Value(
+            _COLLECTED, re.compile(rb".{11}" + _NAME + rb"(?=[\s=<>!~\[;@])"), last=True, behind=_AT_BEGIN
+        ),
+        b"error: subprocess-exited-with-error": _Value(_METADATA, re.compile(rb"")),
+        b"error: metadata-generation-failed": _Value(_METADATA, re.compile(rb"")),
+        b"Complete output from command python setup.py egg_info": _Value(_METADATA, re.compile(rb"")),
+        b"You are using pip version ": _Value(OLD_PIP, re.compile(rb".{26}((?:1?\d|20\.[012])(?:\.\d{1,3}){1,2})[,;]")),
         b"/nvidia/cudnn/lib/libcudnn": _Value(_CUDNN, re.compile(rb"/nvidia/cudnn")),
         b"ROCM_PATH=": _Value(
             _ROCM, re.compile(rb".{10}[\"']?((?:/[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,99}){1,12})(?=[\s\"'])")
@@ -106,6 +120,12 @@ _NEWEST = (
 _USUAL = ((9, 0), (8, 6), (8, 0), (7, 5), (7, 0), (6, 1))
 """Architectures of common GPUs, of which a remedy names two as an example."""
 
+_PIP_FIRST = (
+    "pip {} is too old to take today's wheels, so it builds from source: python -m pip install -U pip, then the same "
+    "install again; a wheel needs none of this. If there is no wheel: "
+)
+"""What a remedy begins with if the log says that pip is older than 20.3, which knows every kind of wheel."""
+
 _BEHIND = 400
 """Bytes after a mark that are looked at."""
 
@@ -147,6 +167,10 @@ class LogValues:
         names: dict[str, str] = {kind: said[0] for kind, said in self._said.items() if kind in UNKNOWN and said}
         if _PKG_CONFIG in self._said:
             names[_PKG_CONFIG] = _NO_PKG_CONFIG
+        if OLD_PIP in self._said:
+            names[OLD_PIP] = _PIP_FIRST.format(self._said[OLD_PIP][0])
+        if _METADATA in self._said and _COLLECTED in self._said:  # it failed before pip built a wheel
+            names.setdefault(_PACKAGE, self._said[_COLLECTED][0])
         toolkit = self._first(_TOOLKIT, _NVCC, _TORCH, _DRIVER)
         names |= _architectures(self._first(_TOOLKIT, _NVCC))
         torch = self._first(_TORCH)

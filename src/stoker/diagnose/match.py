@@ -9,6 +9,7 @@ from typing import Any
 
 from stoker.diagnose.installers import spoken
 from stoker.diagnose.line_names import filled
+from stoker.diagnose.log_values import OLD_PIP
 from stoker.diagnose.rule import ANY_RULE, Rule
 from stoker.model.diagnosis import Cause
 
@@ -82,7 +83,8 @@ class Match:
         """What to do about it, with the names of this line, in the words of the tool that installs."""
         own = self.rule.remedies.get(self.installer)
         text = spoken(own or self.rule.remedy, "" if own else self.installer, in_image=self.in_image)
-        return filled(text, self.names)
+        first = self.names.get(OLD_PIP, "") if self.rule.provided else ""
+        return filled(first + text, self.names)
 
 
 def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
@@ -145,7 +147,7 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
         general = [m for name in (*rule.beside, *rule.decides) for m in of_rule.get(name, ())]
         cause = replace(rule, survivable=False)  # the build did not survive what it decides
         placed = [
-            replace(m, rule=cause, step=at.step, survived=at.survived)
+            replace(m, rule=cause, step=at.step, survived=at.survived, names={**at.names, **m.names})
             for m in matches
             if (at := _nearest(m, general)) is not None
         ]
@@ -156,8 +158,8 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
     lines = {m.line for placed in evidence for m in placed}
     alone = (ms for ms in groups if ms and not ms[0].rule.beside and ms[0].rule.id not in placed_rules)
     others = [[m for m in ms if not (m.rule.rank and m.line in lines)] for ms in alone]
-    rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in others]
-    return [ms for ms in (*rest, *evidence) if ms]
+    rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in (*others, *evidence)]
+    return [ms for ms in rest if ms]
 
 
 def _nearest(match: Match, others: Iterable[Match]) -> Match | None:

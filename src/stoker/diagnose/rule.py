@@ -107,7 +107,7 @@ class Rule:
     """Whether the line alone does not decide the cause, so that it is shown as the likely place."""
     beside: tuple[str, ...] = ()
     """General rules for which this one is evidence: it decides the cause of a match of theirs, and is dropped without
-    one."""
+    one. Its texts may name what that match names."""
     decides: tuple[str, ...] = ()
     """Rules whose match it replaces if it is near. Unlike with `beside`, it also counts without one."""
     follows: bool = False
@@ -205,9 +205,11 @@ def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> st
             if "each" not in section:
                 section.fail(key, "{each} stands for what 'each' repeats")
         elif kind in OWN:
-            if not section.text("provided"):
+            if not section.text("provided") and "beside" not in section:
                 section.fail(key, f"{{{kind}}} stands for what the tables say of a name: 'provided: headers'")
-        elif patterns and kind not in UNKNOWN and not any(kind in pattern.regex.groupindex for pattern in patterns):
+        elif "beside" in section or kind in UNKNOWN:
+            continue  # the match that it decides has the names
+        elif patterns and not any(kind in pattern.regex.groupindex for pattern in patterns):
             section.fail(key, f"{{{kind}}} stands for a name that a pattern finds: (?P<{kind}>...)")
     return text
 
