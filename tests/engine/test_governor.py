@@ -157,6 +157,24 @@ def test_as_many_run_as_there_are_cores_and_the_oldest_on_deck_follows_a_death(w
     assert ev.JobMoved(3, "running") in world.events
 
 
+def test_answers_can_wait_until_memory_or_a_person_says_otherwise(world: World) -> None:
+    world.start("a", "b", "c", "d")
+    assert world.governor.is_calm()
+    world.hand("pause")
+    assert not world.governor.is_calm()
+    world.hand("resume")
+    assert world.governor.is_calm()
+    world.expected.curves["d"] = replace(flat(0.1 * GIB, 60.0), spread=1.0)
+    world.expected.version += 1
+    assert not world.governor.is_calm(), "one that waits is of an unknown kind"
+    world.expected.curves["d"] = flat(0.1 * GIB, 60.0)
+    world.expected.version += 1
+    assert world.governor.is_calm()
+    world.memory = MemoryLimit("machine", 16 * GIB, 9 * GIB)
+    world.governor.snapshot()
+    assert not world.governor.is_calm()
+
+
 def test_what_is_learnt_is_told_of_jobs_that_run_and_wait_once(world: World) -> None:
     world.start("a", "b", "c")
     started = {e.output: e.expected for e in world.events if isinstance(e, ev.JobStarted)}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from stoker.engine.loop.engine import Engine
-from stoker.engine.loop.wakeup import LogsPace, Wakeup
+from stoker.engine.loop.wakeup import LogsPace, Pace, Wakeup
+from stoker.model import events as ev
 
 TICK = 20.0
 
@@ -33,3 +35,34 @@ def test_memory_is_read_soon_for_jobs_that_no_look_has_found_yet() -> None:
     begun = time.monotonic()
     asyncio.run(engine._sleep())
     assert time.monotonic() - begun < TICK / 2
+
+
+def test_while_calm_newborns_take_the_free_places_before_one_decision_about_all() -> None:
+    asked: list[str] = []
+
+    def note(name: str, answer: list[Any]) -> list[Any]:
+        asked.append(name)
+        return answer
+
+    engine = engine_of(SimpleNamespace(), None)
+    del engine._pulse
+    engine._calm, engine._pace, engine._listen_until = True, Pace(), 0.0
+    engine._write = lambda _events, _now: asked.append("write")
+    engine._reload = list
+    engine._parts.governor = SimpleNamespace(step=partial(note, "step", []))
+    engine._parts.jobs = SimpleNamespace(owes_exits=False)
+    born: list[Any] = [ev.JobStarted(1, 1, 1, "a.o", "cxx", 0.0, "running")]
+    engine._loop = SimpleNamespace(
+        take_exits=lambda: 1, read_output=list, follow_remote=lambda _now: [], read_logs=lambda _now: [],
+        births=lambda _now: note("births", born), is_calm=lambda: True,
+    )  # fmt: skip
+    engine._pulse()
+    assert asked == ["births", "write"], "the decision about newborns is the answer"
+    asked.clear()
+    born.clear()
+    engine._pulse()
+    assert asked[:2] == ["births", "step"]
+    engine._calm = False
+    asked.clear()
+    engine._pulse()
+    assert asked[:2] == ["step", "births"]

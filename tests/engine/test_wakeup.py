@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import math
 
 import pytest
 
-from stoker.engine.loop.wakeup import LOGS_SECONDS, QUICK, RECORD_SECONDS, SLOW, LogsPace, Pace
+from stoker.engine.loop.wakeup import LOGS_SECONDS, QUICK, RECORD_SECONDS, SLOW, LogsPace, Pace, Wakeup
+
+LONG = 60.0
 
 
 def test_newborns_are_looked_for_less_and_less_often_until_one_may_come() -> None:
@@ -54,3 +57,20 @@ def test_logs_are_read_at_once_when_ninja_goes_on_but_not_more_often() -> None:
     logs.hurry(200.1)
     logs.recorded(200.1)
     assert logs.next(200.1) == pytest.approx(LOGS_SECONDS - 0.1)
+
+
+def test_what_can_wait_a_moment_wakes_once_and_what_cannot_wakes_at_once() -> None:
+    async def waits() -> None:
+        wakeup = Wakeup()
+        for _ in range(3):
+            wakeup.wake_within(0.01)
+        await asyncio.wait_for(wakeup.wait(LONG), LONG / 2)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(wakeup.wait(LONG), 0.05)
+        wakeup.wake_within(LONG)
+        wakeup.wake_within(0.0)
+        await asyncio.wait_for(wakeup.wait(LONG), LONG / 2)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(wakeup.wait(LONG), 0.05)
+
+    asyncio.run(waits())

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stoker.decide.policy.calm import is_calm
 from stoker.decide.policy.decide import level_of, rule
 from stoker.decide.policy.snapshot import Decision, View
 from stoker.decide.policy.waits import NO_WAITS, Wait, Waits
@@ -106,6 +107,14 @@ class Governor:
 
     def _has_places(self) -> bool:
         return self._level.paused == "no" and len(self._jobs.having(Life.RUNNING)) < self._level.level
+
+    def is_calm(self) -> bool:
+        """Say whether births and ends may be answered a moment later, by what is known of memory and of the jobs."""
+        level, memory = self._level, self._memory
+        if self._gate.open or level.paused != "no" or level.one_by_one or self._jobs.launched or memory.tight():
+            return False
+        curves = (self._jobs.curve(job) for job in self._jobs if job.counts)
+        return is_calm(memory.last.available - memory.reserve, level.cores, curves)
 
     # -- deciding ----------------------------------------------------------------------------------------------
 

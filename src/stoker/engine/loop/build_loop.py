@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stoker.contract.process import Key
+from stoker.decide.policy.calm import answer_pause
 from stoker.engine.aftermath.failures import Failures
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.governor import Governor
@@ -169,8 +170,19 @@ class BuildLoop:
             self._remote.fell_back(job.was_away or job.host)
         return self._gate.take_back(jobs) if jobs else []
 
-    def take_exits(self, vanished: Iterable[JobUse] = ()) -> bool:
-        """Mark the jobs that have exited, `vanished` from a scan or noticed since; say whether there are any."""
+    def is_calm(self) -> bool:
+        """Say whether births and ends may be answered a moment later. No log would report a make's job that came and
+        went meanwhile."""
+        keep_logs = all(book.keeps_log for book in self._schedulers.books())
+        return keep_logs and not self._parts.failures.waits and self._governor.is_calm()
+
+    def answer_pause(self, *, calm: bool) -> float:
+        """Return the seconds within which an exit that was just noticed must be answered."""
+        working = len(self._jobs.having(Life.RUNNING)) - self._senses.exits
+        return answer_pause(working, self._parts.level.cores, calm=calm)
+
+    def take_exits(self, vanished: Iterable[JobUse] = ()) -> int:
+        """Mark the jobs that have exited, `vanished` from a scan or noticed since; return how many."""
         exits = self._senses.take_exits()
         jobs = [self._jobs.exit(key, last_seen, noticed) for key, last_seen, noticed in exits]
         for use in vanished:
@@ -180,7 +192,7 @@ class BuildLoop:
             if job is not None:
                 self._gate.exited(job)
                 self._credit(job)
-        return any(job is not None for job in jobs)
+        return sum(job is not None for job in jobs)
 
     def _credit(self, job: ManagedJob) -> None:
         """Find out whether an exited job was on another machine although no look has found it there."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError
+from stoker.decide.policy.calm import TOGETHER_SECONDS
 from stoker.decide.recovery.deaths import Again
 from stoker.engine.aftermath.ending import ending_of, true_status
 from stoker.engine.aftermath.failures import RECORD_SECONDS
@@ -62,6 +63,10 @@ start."""
 
 HOOK_POLL_SECONDS = 0.05
 ESTIMATE_EVERY = 5.0
+RENEW_SECONDS = 5.0
+"""How often what was learned is applied to waiting jobs while memory is plenty for all of them: a new curve for each is
+work."""
+
 LINGER_SECONDS = 3.0
 """How long viewers get to read the end before the socket closes; it is in the journal as well."""
 
@@ -77,7 +82,8 @@ class Engine:
     def __init__(self, paths: BuildPaths) -> None:
         self._paths = paths
         self._wakeup = Wakeup()
-        self._wired: Wired = wire(paths, self._wakeup.wake)
+        self._calm = False
+        self._wired: Wired = wire(paths, self._exit_noticed)
         self._loop, self._parts = self._wired.loop, self._wired.parts
         self._supervisor, self._recovery = self._wired.supervisor, self._wired.recovery
         self._containers = ContainerRoots(self._see_container)
@@ -89,7 +95,7 @@ class Engine:
         self._pace, self._logs_pace = Pace(), LogsPace()
         self._asked = False
         self._steps_version = 0
-        self._sample_at = self._listen_until = self._ready_at = self._estimated_at = 0.0
+        self._sample_at = self._listen_until = self._ready_at = self._estimated_at = self._renew_at = 0.0
 
     @property
     def _state(self) -> BuildState:
@@ -141,7 +147,7 @@ class Engine:
         self._look_after_supervisor(now)
         whole = self._is_whole()
         schedulers = len(self._parts.schedulers.books())
-        wired.expectations.renew()
+        self._renew_expectations()
         events = await self._loop.tick(now, whole=whole)
         if len(self._parts.schedulers.books()) > schedulers:
             self._pace.hurry()
@@ -158,6 +164,13 @@ class Engine:
         await wired.expectations.flush()
         with contextlib.suppress(UnsafeFolderError, EngineAliveError, OSError):  # until the next login, perhaps
             await self._server.listen_again()
+        self._calm = self._loop.is_calm()
+
+    def _renew_expectations(self) -> None:
+        """Apply what was learned since."""
+        if not self._calm or time.monotonic() >= self._renew_at:
+            self._renew_at = time.monotonic() + RENEW_SECONDS
+            self._wired.expectations.renew()
 
     def _is_whole(self) -> bool:
         """Say whether this tick samples everything: one per second does."""
@@ -191,22 +204,32 @@ class Engine:
         self._estimated_at = now
         return [estimate]
 
+    def _exit_noticed(self) -> None:
+        """A job's process has ended: answer now, or soon, together with others and with the births that follow."""
+        self._wakeup.wake_within(self._loop.answer_pause(calm=self._calm))
+
     def _pulse(self) -> None:
         """Handle what needs an answer within milliseconds: the exits, births and records since the last tick."""
-        now = time.time()
+        now, calm = time.time(), self._calm
         events = self._reload()
-        if self._loop.take_exits():
-            self._pace.hurry()
+        exits = self._loop.take_exits()
+        if exits:
             self._listen_until = time.monotonic() + LISTEN_SECONDS
             self._logs_pace.hurry(time.monotonic())
-            events += self._parts.governor.step()
+            if not calm:
+                events += self._parts.governor.step()
         if time.monotonic() < self._listen_until:
             events += self._loop.read_output()
         events += self._loop.follow_remote(now)
         births = self._loop.births(now)
         if births:
-            self._pace.hurry()
+            self._calm = calm and self._loop.is_calm()
             self._logs_pace.recorded(time.monotonic())
+        elif exits and calm:
+            events += self._parts.governor.step()
+        # While calm, a newborn for each job that has ended is all that is likely.
+        if (births or exits) and not (self._calm and _started(births) == exits):
+            self._pace.hurry()
         events += births
         if looks := self._logs_pace.is_time(time.monotonic()):
             events += self._loop.read_logs(now)
@@ -247,7 +270,8 @@ class Engine:
         """Return the seconds until the next check for newborns, or for ninja's records of ended jobs."""
         due = self._parts.schedulers.births_due()
         newborn = self._pace.next(unready=self._parts.senses.expecting, due=due)
-        return min(newborn, self._logs_pace.next(time.monotonic()), self._loop.remote_pause())
+        pause = min(newborn, self._logs_pace.next(time.monotonic()), self._loop.remote_pause())
+        return max(pause, TOGETHER_SECONDS) if self._calm else pause
 
     def _tick_seconds(self) -> float:
         if not self._parts.schedulers.books():
@@ -466,3 +490,8 @@ class Engine:
         except NothingToStopError as err:
             raise CommandRefused(str(err)) from err
         self._write([ev.StopRequested(login_name(uid), force)])
+
+
+def _started(events: Iterable[ev.Event]) -> int:
+    """Return how many jobs these events start."""
+    return sum(isinstance(event, ev.JobStarted) for event in events)

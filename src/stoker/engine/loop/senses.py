@@ -163,6 +163,11 @@ class Senses:
         """Stop watching: a scan has seen its end."""
         self._exit_watch.forget(key)
 
+    @property
+    def exits(self) -> int:
+        """How many processes have ended since the last call of `take_exits`."""
+        return len(self._exits)
+
     def take_exits(self) -> list[Exit]:
         """Return the processes that have ended since the last call."""
         exits, self._exits = self._exits, []

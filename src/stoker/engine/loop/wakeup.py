@@ -28,11 +28,19 @@ class Wakeup:
     def __init__(self) -> None:
         self._woken = False
         self._waiter: asyncio.Future[None] | None = None
+        self._later: asyncio.TimerHandle | None = None
 
     def wake(self) -> None:
         """Wake the waiter, or let the next wait return at once."""
         self._woken = True
         self._stir()
+
+    def wake_within(self, seconds: float) -> None:
+        """Wake the waiter after so many seconds, unless it wakes sooner."""
+        if seconds <= 0:
+            self.wake()
+        elif self._later is None:
+            self._later = asyncio.get_running_loop().call_later(seconds, self.wake)
 
     async def wait(self, seconds: float) -> None:
         """Sleep until woken, at most `seconds`."""
@@ -45,6 +53,9 @@ class Wakeup:
             finally:
                 timer.cancel()
                 self._waiter = None
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
         self._woken = False
 
     def _stir(self) -> None:

@@ -1,0 +1,29 @@
+"""Decides when the ends of several jobs may be answered together: on busy cores each answer costs the jobs time.
+
+A scheduler starts another job as soon as one has ended. If that is stopped a moment later, it has only run in the free
+place. Pure; knows no process and no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stoker.decide.memory.curves import Curve
+from stoker.decide.policy.unknown_jobs import LEAP, is_unknown
+
+TOGETHER_SECONDS = 0.03
+"""For how long an end waits for others. Few jobs are shorter, and those may end unseen. What runs meanwhile without a
+decision takes at most a thirtieth of a LEAP per core."""
+
+
+def is_calm(room: float, cores: float, curves: Iterable[Curve]) -> bool:
+    """Return whether nothing can become short within a second.
+
+    `room` is what is available beyond the reserve, in bytes; `curves` are those of all jobs that run or wait.
+    """
+    return room >= LEAP * cores and not any(is_unknown(curve) for curve in curves)
+
+
+def answer_pause(working: int, cores: float, *, calm: bool) -> float:
+    """Return the seconds within which a job's end must be answered; `working` jobs still run. No core must be idle."""
+    return TOGETHER_SECONDS if calm and working >= cores else 0.0
