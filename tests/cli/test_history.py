@@ -42,7 +42,7 @@ def test_the_heaviest_come_first_and_nothing_harms_the_terminal(capsys: pytest.C
     out = capsys.readouterr().out
     assert "\x1b" not in out
     lines = out.splitlines()
-    assert lines[0].startswith("2 jobs (1 cxx, 1 nvcc), 2 runs, ")
+    assert lines[0].startswith("2 jobs (1 c++, 1 nvcc), 2 runs, ")
     assert str(history_path()) in lines[0]
     assert "6.5 GiB" in lines[3]
     assert "1:30" in lines[3]

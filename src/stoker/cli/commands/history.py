@@ -21,6 +21,7 @@ from stoker.cli.recorded_screens import full_screen_fits, show_history
 from stoker.config.paths import build_paths, history_path
 from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
+from stoker.model.tool import TOOL_NAMES
 from stoker.model.units import format_bytes, format_duration, format_share
 from stoker.record.builds import final_state, list_builds
 from stoker.record.history import History, Known, KnownJob
@@ -145,7 +146,7 @@ def _print_jobs(states: Sequence[BuildState], count: int) -> None:
         print(f"\n{'peak':>9}  {'took':>8}  {'tool':<7}  heaviest jobs")
     for job in jobs:
         print(
-            f"{format_bytes(job.peak_rss or 0):>9}  {format_duration(job.seconds):>8}  {clean(job.tool):<7}"
+            f"{format_bytes(job.peak_rss or 0):>9}  {format_duration(job.seconds):>8}  {_tool(job.tool):<7}"
             f"  {clean(job.output)}"
         )
 
@@ -198,12 +199,16 @@ def _job_as_json(job: KnownJob) -> dict[str, object]:
     }
 
 
+def _tool(tool: str) -> str:
+    return TOOL_NAMES.get(tool) or clean(tool)
+
+
 def _counted(jobs: int) -> str:
     return f"{jobs} {'job' if jobs == 1 else 'jobs'}"
 
 
 def _print(path: Path, known: Known) -> None:
-    tools = ", ".join(f"{jobs} {clean(tool)}" for tool, jobs in known.tools)
+    tools = ", ".join(f"{jobs} {_tool(tool)}" for tool, jobs in known.tools)
     print(
         f"{known.jobs} jobs{f' ({tools})' if tools else ''}, {known.runs} runs, {format_bytes(_size(path))} in {path}"
     )
@@ -213,5 +218,5 @@ def _print(path: Path, known: Known) -> None:
         day = time.strftime("%Y-%m-%d", time.localtime(job.used))
         print(
             f"{format_bytes(job.peak):>9}  {format_duration(job.seconds):>8}  {job.runs:>4}  {day:<10}"
-            f"  {clean(job.tool):<7}  {clean(job.output)}"
+            f"  {_tool(job.tool):<7}  {clean(job.output)}"
         )

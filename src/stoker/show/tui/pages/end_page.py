@@ -11,12 +11,12 @@ from stoker.model.killed import failed_steps
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
+from stoker.model.tool import TOOL_NAMES
 from stoker.model.units import format_bytes, format_duration
 from stoker.show import budget_text, killed_text
 from stoker.show.cache_text import closing_lines
 from stoker.show.remote_text import outcome_text
 from stoker.show.tui.pages import decision_lines, header, meters
-from stoker.show.tui.pages.job_list import TOOL_NAMES
 from stoker.show.tui.pages.job_table import TOOL_INKS, peak_text
 from stoker.show.tui.pages.lines import (
     BLANK,

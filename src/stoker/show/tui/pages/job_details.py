@@ -11,9 +11,10 @@ from stoker.model.job_tree import MAX_NAME, ProcessTree
 from stoker.model.killed import death_of
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
+from stoker.model.tool import TOOL_NAMES
 from stoker.model.units import format_bytes, format_duration, format_rough
 from stoker.show.killed_text import fate_text, how_text
-from stoker.show.tui.pages.job_list import TOOL_NAMES, since
+from stoker.show.tui.pages.job_list import since
 from stoker.show.tui.pages.job_table import dated_reason, job_host
 from stoker.show.tui.pages.lines import Line, Part, pad, wrap
 from stoker.show.tui.pages.moment import time_of_day

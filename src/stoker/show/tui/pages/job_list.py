@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stoker.model.state import BuildState, Job
+from stoker.model.tool import TOOL_NAMES
 from stoker.show.tui.pages.names import distinct_names, matches, plain_name
 
 Order = Literal["time", "memory", "expected", "name"]
 
 ORDERS: tuple[Order, ...] = ("time", "memory", "expected", "name")
 """Sort orders of jobs, in the order in which a key cycles through them."""
-
-TOOL_NAMES: Mapping[str, str] = {"cxx": "c++", "nvcc": "nvcc", "link": "link", "archive": "ar", "other": "other"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from rich.cells import cell_len
 
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
+from stoker.model.tool import TOOL_NAMES
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.input.pending import Act
 from stoker.show.tui.pages.clauses import clauses, shortened
-from stoker.show.tui.pages.job_list import TOOL_NAMES, JobView, first_row, listed, names_of, seconds_of
+from stoker.show.tui.pages.job_list import JobView, first_row, listed, names_of, seconds_of
 from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.pages.names import found_text, matches, plain_name
