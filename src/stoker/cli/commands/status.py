@@ -161,7 +161,7 @@ def _governed_lines(state: BuildState) -> list[str]:
     """Return the level and what is known of the memory, while the build runs."""
     lines, level, machine = [], state.level, state.machine
     if level.target is not None:
-        window = "" if level.window is None else f", at most {level.window} started"
+        window = "" if level.window is None else f"; the build tool may start {level.window}, running or on deck"
         guarded = "" if level.guarded else "; memory is not guarded"
         paused = f"; {PAUSES[level.paused]}" if level.paused != "no" else ""
         loose = f"; {text}" if (text := ungoverned(state)) else ""
