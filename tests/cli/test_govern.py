@@ -109,7 +109,10 @@ def test_status_tells_level_deck_and_promise(stoker: Stoker, build: str) -> None
     until(lambda: stoker.status(build)["progress"]["total_known"], "the number of jobs")
     lines = stoker.run("status", build).stdout.decode().splitlines()
     assert "  jobs      0/6  0 %  2 running  4 on deck  0 failed" in lines
-    assert any(re.fullmatch(r"  level     2 \(by hand\); the build tool may start \d+, running or on deck", line) for line in lines)
+    assert any(
+        re.fullmatch(r"  level     2 \(by hand\); the build tool may start \d+, running or on deck", line)
+        for line in lines
+    )
     assert any(
         re.fullmatch(r"  memory    .* of .*, .* expected of running jobs, .* in reserve", line) for line in lines
     )
