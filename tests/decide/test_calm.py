@@ -22,3 +22,4 @@ def test_there_is_calm_with_room_for_all_that_the_cores_could_fill_in_a_second()
 
 def test_there_is_none_beside_a_job_of_which_nothing_is_known() -> None:
     assert not is_calm(100 * GIB, 2, [light(), GUESS])
+    assert not is_calm(100 * GIB, 2, []), "the first ones have yet to show what they are"

@@ -19,9 +19,11 @@ decision takes at most a thirtieth of a LEAP per core."""
 def is_calm(room: float, cores: float, curves: Iterable[Curve]) -> bool:
     """Return whether nothing can become short within a second.
 
-    `room` is what is available beyond the reserve, in bytes; `curves` are those of all jobs that run or wait.
+    `room` is what is available beyond the reserve, in bytes; `curves` are those of all jobs that run or wait. Before
+    the first ones nobody knows what a scheduler will start.
     """
-    return room >= LEAP * cores and not any(is_unknown(curve) for curve in curves)
+    unknown = [is_unknown(curve) for curve in curves]
+    return room >= LEAP * cores and bool(unknown) and not any(unknown)
 
 
 def answer_pause(working: int, cores: float, *, calm: bool) -> float:
