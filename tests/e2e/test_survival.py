@@ -433,7 +433,7 @@ def test_engine_and_plain_viewer_never_meet_textual(stoker: Stoker) -> None:
 
 def test_a_build_does_not_wait_for_what_is_only_wanted_at_its_end() -> None:
     code = (
-        "import sys, stoker.engine.loop.engine;"
+        "import sys, stoker.engine.loop.engine, stoker.cli.watch;"
         "print([m for m in sys.modules if m.startswith(('stoker.verify', 'stoker.diagnose'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

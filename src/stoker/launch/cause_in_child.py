@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from stoker.config.paths import BuildPaths
 from stoker.contract.strict_json import dump, parse
-from stoker.diagnose.own_rules import usable_rules
-from stoker.diagnose.step_cause import step_cause
 from stoker.model.codec import CodecError, decode, encode
 from stoker.model.diagnosis import Cause
 from stoker.model.state import Failure
@@ -81,7 +79,10 @@ class CauseInChild:
 
 
 def main() -> None:
-    """Answer one request."""
+    """Answer one request. Only this process imports the rules."""
+    from stoker.diagnose.own_rules import usable_rules
+    from stoker.diagnose.step_cause import step_cause
+
     os.nice(NICENESS)
     request = parse(_Request, sys.stdin.buffer.read(MAX_ANSWER), "the request")
     with open(request.log, "rb") as file:
