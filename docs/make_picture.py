@@ -11,6 +11,7 @@ import asyncio
 import html
 import re
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from itertools import groupby, takewhile
 from pathlib import Path
@@ -109,11 +110,17 @@ def draw_blocks(svg: str) -> str:
 def widen_background(svg: str) -> str:
     """Continue the screen's background to the window's edges, so that its last column does not touch the frame."""
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
-    ground = re.search(r'<rect fill="(#\w+)" x="0"', svg)
-    if size is None or ground is None:
+    grounds = re.finditer(r'<rect fill="(#\w+)" x="[\d.]+" y="[\d.]+" width="([\d.]+)"', svg)
+    cells: Counter[str] = Counter()
+    for ground in grounds:
+        cells[ground[1]] += round(float(ground[2]))
+    if size is None or not cells:
+        return svg
+    [(colour, covered)] = cells.most_common(1)
+    if covered < float(size[1]) * float(size[2]) / LINE / 2:  # a theme with the terminal's own background
         return svg
     wide = f'width="{float(size[1]) - 3:.1f}" height="{float(size[2]) - 50:.1f}"'
-    back = f'<rect fill="{ground[1]}" x="1.5" y="41" {wide}/>'
+    back = f'<rect fill="{colour}" x="1.5" y="41" {wide}/>'
     svg = re.sub(
         r'(<clipPath id="[^"]+-clip-terminal">\s*<rect x="0" y="0" width=")[\d.]+', rf"\g<1>{float(size[1]) - 10}", svg
     )

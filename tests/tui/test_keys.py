@@ -435,9 +435,9 @@ async def test_the_palette_holds_the_actions_and_themes() -> None:
         ("freeze", "Freeze everything; again: unpause"),
         ("jobs", "Raise the level: how many jobs may run at once"),
         ("auto", "Automatic level: as many jobs as cores and memory allow"),
-        ("detach", "Leave this screen; the build continues"),
-        ("leave", "Leave this screen; the build continues"),
-        ("quit", "Leave this screen; the build continues"),
+        ("detach", "Leave; a build that runs continues"),
+        ("leave", "Leave; a build that runs continues"),
+        ("quit", "Leave; a build that runs continues"),
         ("failures", "What failed, and why"),
         ("verif", "Which GPUs the binaries run on"),
         ("Help", "All keys"),
@@ -451,6 +451,12 @@ async def test_the_palette_finds_commands_by_their_names(typed: str, title: str)
     async with shown(live()) as (app, _pilot):
         hits = [hit async for hit in Commands(app.screen).search(typed)]
         assert str(max(hits, key=lambda hit: hit.score).text) == title
+
+
+async def test_scattered_letters_find_nothing_beside_a_name() -> None:
+    async with shown(live()) as (app, _pilot):
+        found = [str(hit.text) async for hit in Commands(app.screen).search("pau")]
+        assert found == ["Start nothing new; again: unpause", "Freeze everything; again: unpause"]
 
 
 async def test_a_command_that_is_found_by_its_name_is_done() -> None:

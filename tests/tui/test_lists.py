@@ -297,6 +297,22 @@ async def test_home_marks_the_picked_build_and_its_keys_are_in_the_help(ascii_on
         assert marked() == ["pytorch-1"]
 
 
+async def test_home_without_builds_says_how_to_start_one_and_offers_no_key_of_a_list() -> None:
+    rows: list[HomeRow] = []
+    app = HomeApp(lambda: (("ID", "STATE"), tuple(rows)), THEMES["dark"], ascii_only=False, no_colour=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        first, *rest = text_of(app).splitlines()
+        assert first.strip() == "No builds yet. Start one with:  stoker run -- ninja -C build"
+        assert [line.strip() for line in rest if line.strip()] == ["q leave; builds continue  ? help"]
+        rows.append(HomeRow("pytorch-1", ("pytorch-1", "running"), "ok"))
+        app.refresh_rows()
+        await settle(pilot)
+        assert "enter open  / filter  q leave" in text_of(app)
+        await pilot.press("enter")
+    assert app.return_value == "pytorch-1"
+
+
 async def test_home_hides_builds_that_ended_well_at_once_but_the_newest() -> None:
     names = (("true-3", True), ("llvm-1", False), ("true-2", True), ("true-1", True))
     rows = tuple(HomeRow(name, (name, "0:01", "done"), "ok", trivial) for name, trivial in names)

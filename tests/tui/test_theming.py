@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from textual.color import Color
 
+from stoker.config.contrast import contrast
 from stoker.model.text import Ink
 from stoker.show.tui.terminal.theming import Palette, textual_theme
 
@@ -25,6 +28,22 @@ def test_every_token_is_a_colour_to_rich_and_to_textual(name: str) -> None:
         assert palette.style(token).color is not None
     colors = textual_theme(THEMES[name], "x").to_color_system().generate()
     assert Color.parse(colors["accent"])
+
+
+@pytest.mark.parametrize(
+    "keys", [(), ("down",), ("colon",), ("colon", *"pau"), ("slash",), ("question_mark",), ("z",), ("t",)]
+)
+@pytest.mark.parametrize("name", [name for name, theme in THEMES.items() if not theme.ansi])
+async def test_every_word_on_a_screen_is_readable(name: str, keys: tuple[str, ...]) -> None:
+    async with shown(FakeSource(builds.governed().state), *keys, theme=name) as (app, pilot):
+        await pilot.pause(0.2 if "colon" in keys else 0)  # the palette searches in a worker
+        for strip in app.screen._compositor.render_strips():
+            for text, style, _ in strip:
+                if re.search(r"\w\w", text) and style is not None:
+                    assert style.color is not None
+                    assert style.bgcolor is not None
+                    colours = (color.get_truecolor().hex for color in (style.color, style.bgcolor))
+                    assert contrast(*colours) >= 4.5, text
 
 
 def test_without_colour_meaning_stays_as_attributes() -> None:

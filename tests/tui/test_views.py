@@ -121,7 +121,7 @@ def test_the_end_keeps_a_reason_that_says_more_than_the_exit_status() -> None:
         return text_of(end_page.summary(at(story.state), 80, 22, UNICODE)[1])
 
     assert second("exit status 1") == ""
-    assert second("step build: exit status 1: aten/src/Foo.cpp.o failed and 1 more") == "step build"
+    assert second("step build: exit status 1: aten/src/Foo.cpp.o failed and 1 more") == "in step build"
     assert (
         second("exit status 1: memory was short in all 3 attempts")
         == "exit status 1: memory was short in all 3 attempts"
@@ -186,6 +186,7 @@ def test_a_compilers_quotes_stay_quotes_in_ascii() -> None:
     ):
         assert to_ascii(getattr(UNICODE, name)) == getattr(ASCII, name).replace(".", "-"), name
     assert to_ascii("error: ‘x’ has no member “y” — 3 × ünder") == "error: 'x' has no member \"y\" - 3 x ?nder"
+    assert to_ascii("漢字/e\u0301.o") == "????/e.o"  # as many cells, so that columns line up
 
 
 def test_a_path_keeps_its_file_name() -> None:

@@ -10,6 +10,7 @@ from stoker.model.state import Failure
 from stoker.model.units import format_duration
 from stoker.show.tui.pages import timeline_page
 from stoker.show.tui.pages.lines import text_of as text_of_line
+from stoker.show.tui.pages.lines import wrap
 from stoker.show.tui.pages.moment import time_of_day
 from stoker.show.tui.screens.dashboard_screen import TimelineScreen
 from stoker.show.tui.terminal.glyphs import ASCII
@@ -205,3 +206,23 @@ async def test_a_time_left_that_may_be_anything_is_not_told_as_a_figure() -> Non
         async with shown(FakeSource(story.state), size=size) as (app, _pilot):
             assert "ETA learning" in text_of(app)
             assert "4 min" not in text_of(app).splitlines()[1]
+
+
+async def test_the_output_on_the_dashboard_tells_of_discarded_jobs_in_whole_words() -> None:
+    log = builds.dropped_log(100)
+    async with shown(FakeSource(builds.dropped().state, log=log)) as (app, _pilot):
+        lines = text_of(app).splitlines()
+        assert "† 13 jobs that had not started were discarded after the failure" in lines
+
+
+async def test_the_figures_of_a_moment_are_whole_on_a_small_screen() -> None:
+    async with shown(FakeSource(builds.governed().state), "t", "left", "left", "left") as (app, _pilot):
+        figures = next(line for line in text_of(app).splitlines() if line.startswith("1:0"))
+        assert figures.endswith("cpu 63 %, 12 running")
+
+
+def test_a_path_is_broken_behind_a_slash() -> None:
+    path = "caffe2/CMakeFiles/torch_cuda.dir/__/aten/src/ATen/native/cuda/ReduceSumProdKernel.cu.o"
+    assert wrap(path, 72, 4) == [path[:62], "ReduceSumProdKernel.cu.o"]
+    assert wrap(f"killed for memory: {path}", 72, 4)[0].endswith("/")
+    assert wrap("x" * 100, 72, 4) == ["x" * 72, "x" * 28]

@@ -1,9 +1,11 @@
 """Converts text for terminals that show only ASCII: replaces every other character by a similar one.
 
-Each character is replaced by exactly one, so that columns line up. Knows no screens and no terminals.
+Each character is replaced by as many as it takes cells, so that columns line up. Knows no screens and no terminals.
 """
 
 from __future__ import annotations
+
+from unicodedata import combining, east_asian_width
 
 _ALIKE = str.maketrans(
     {
@@ -37,7 +39,10 @@ _ALIKE = str.maketrans(
 
 
 def to_ascii(text: str) -> str:
-    """Return `text` with each non-ASCII character replaced by a similar one, or by a question mark."""
-    if text.isascii():
-        return text
-    return text.translate(_ALIKE).encode("ascii", "replace").decode("ascii")
+    """Return `text` with each non-ASCII character replaced by a similar one, or a question mark for each cell."""
+    plain = text if text.isascii() else text.translate(_ALIKE)
+    return plain if plain.isascii() else "".join(c if c.isascii() else "?" * _cells(c) for c in plain)
+
+
+def _cells(character: str) -> int:
+    return 0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1

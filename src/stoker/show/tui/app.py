@@ -77,7 +77,14 @@ class StokerApp(ControlApp):
     CommandPalette { background: transparent; }
     CommandPalette SearchIcon { display: none; }
     CommandPalette LoadingIndicator { display: none; }
-    CommandPalette #--input { border: hkey $surface; }
+    CommandPalette > Vertical { margin-top: 1; }
+    CommandPalette #--input { border: none; padding: 0 1; background: $surface; }
+    CommandPalette CommandInput, CommandPalette CommandInput:focus { border: none; height: 1; padding: 0 1; }
+    CommandPalette > .command-palette--help-text { text-style: not dim not bold; }
+    CommandPalette CommandList { border-top: none; background: $panel; }
+    CommandPalette CommandList > .option-list--option-highlighted {
+        color: $block-cursor-foreground; background: $block-cursor-background;
+    }
     CommandPalette CommandList { border-bottom: hkey $surface; }
     CommandPalette CommandList { scrollbar-background: $surface; scrollbar-color: $accent; }
     """

@@ -78,7 +78,7 @@ class BuildTable(DataTable[Text]):
     """The table. It handles all its keys itself, so that keys typed in a burst act in order."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select_cursor", "open"),
+        Binding("enter", "select_cursor", "open", key_display="enter"),
         Binding("j", "cursor_down", show=False),
         Binding("k", "cursor_up", show=False),
         Binding("home,g", "first", show=False),
@@ -105,6 +105,7 @@ class HomeApp(App[str]):
     Label { padding: 0 1; color: $foreground; }
     """
     ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = None
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter"),
         Binding("a", "trivial", "all builds"),
@@ -169,6 +170,7 @@ class HomeApp(App[str]):
         builds = "1 build is" if hidden == 1 else f"{hidden} builds are"
         left_out = f"{builds} hidden that succeeded in less than 2 seconds; a shows all"
         label.update(found if self._words else left_out if every else NO_BUILDS)
+        self.table.display = bool(every)
         if (headings, rows) == (self._headings, self._shown):
             return
         chosen = self._chosen or self._at_cursor()
@@ -182,6 +184,11 @@ class HomeApp(App[str]):
         if chosen in ids:
             self.table.move_cursor(row=ids.index(chosen))
         self._mark()
+        self.refresh_bindings()
+        if not every:
+            self.set_focus(None)
+        elif self.focused is None:
+            self.table.focus()
 
     def on_data_table_row_highlighted(self) -> None:
         """Mark the row at the cursor, for terminals without colour."""
@@ -211,8 +218,8 @@ class HomeApp(App[str]):
             self.screen.refresh(layout=True)
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """Offer the key for all builds only where the list leaves some out."""
-        return action != "trivial" or self._may_hide
+        """Offer the filter only where there are builds, and the key for all builds where the list leaves some out."""
+        return {"trivial": self._may_hide, "filter": bool(self._shown or self._words)}.get(action, True)
 
     def action_trivial(self) -> None:
         """Show the builds that ended well at once too, or hide them again."""

@@ -51,7 +51,7 @@ class KeyAction:
 
 
 TABLE: tuple[KeyAction, ...] = (
-    KeyAction("detach", "app", "q", "Leave this screen; the build continues", "leave"),
+    KeyAction("detach", "app", "q", "Leave; a build that runs continues", "leave"),
     KeyAction("remedy", "app", "r", "Apply the safe remedy and resume (asks first)", "remedy", needs="going-on"),
     KeyAction(
         "go-on",

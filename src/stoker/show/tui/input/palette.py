@@ -48,11 +48,12 @@ class Commands(Provider):
             yield DiscoveryHit(command.title, command.run, help=command.hint)
 
     async def search(self, query: str) -> Hits:
-        """Yield the commands that match a query: by name, then by description, then by letters."""
+        """Yield the commands that match a query: by name, then by description; by letters if there are no others."""
         matcher = self.matcher(query)
-        for number, command in enumerate(self._commands):
-            weight = weight_of(query, command, matcher.match(command.title))
-            if weight > 0:
+        weighed = [(weight_of(query, command, matcher.match(command.title)), command) for command in self._commands]
+        least = _DESCRIBED if any(weight >= _DESCRIBED for weight, _ in weighed) else 0
+        for number, (weight, command) in enumerate(weighed):
+            if weight > 0 and weight >= least:
                 # The palette orders equal scores arbitrarily; rank them in the order of the help.
                 yield Hit(weight - number / 1000, matcher.highlight(command.title), command.run, help=command.hint)
 

@@ -112,7 +112,7 @@ def _reason(state: BuildState) -> str:
     where, found, rest = state.reason.partition(f"exit status {state.exit_code}")
     failures = failed_steps(state)
     said = not rest or (failures and rest.startswith(f": {failures[0].output} failed"))
-    return where.removesuffix(": ") if found and said else state.reason
+    return f"in {where.removesuffix(': ')}" if where and found and said else "" if found and said else state.reason
 
 
 def _log(state: BuildState, room: int) -> str:

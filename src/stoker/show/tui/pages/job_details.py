@@ -161,12 +161,17 @@ def _box(output: str, rows: Sequence[tuple[str, str]], width: int) -> list[Line]
     for label, value in rows:
         prose = label in ("because", "host", "why", "state", "expected", "critical", "memory", *TERMS)
         first, *rest = (wrap(value, width - 13, 4) if prose else _broken(value, width - 13, 4)) or [""]
-        lines.append((Part(pad(label, 13), "text_dim"), Part(first)))
+        lines.append((Part(pad(label, 13), "text_dim"), Part(first, "text" if label else "text_dim")))
         lines += [(Part(" " * 13), Part(piece)) for piece in rest]
     return lines
 
 
 def _broken(text: str, width: int, limit: int) -> list[str]:
-    """Break a path or value into pieces of `width`: paths have no blanks to break at."""
-    width = max(1, width)
-    return [text[i : i + width] for i in range(0, min(len(text), width * limit), width)]
+    """Break a path or value into pieces of `width`, behind a slash if possible: paths have no blanks to break at."""
+    width, pieces = max(1, width), list[str]()
+    while text and len(pieces) < limit:
+        slash = text.rfind("/", 0, width) + 1
+        cut = slash if len(text) > width and slash > width // 2 else width
+        pieces.append(text[:cut])
+        text = text[cut:]
+    return pieces

@@ -156,18 +156,19 @@ def whole_clauses(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, limit: int) -> list[str]:
-    """Return `text` in pieces of at most `width` cells, broken at blanks if possible; at most `limit` pieces."""
+    """Return `text` in at most `limit` pieces of at most `width` cells: broken at blanks, else behind slashes."""
     pieces: list[str] = []
     while text and len(pieces) < limit:
         if cell_len(text) <= width:
             pieces.append(text)
             break
         head = set_cell_size(text, width).rstrip()
-        blank = head.rfind(" ")
+        blank, slash = head.rfind(" "), head.rfind("/") + 1
         if len(pieces) == limit - 1:
             pieces.append(elide_end(text, width))
             break
-        cut = blank if blank > width // 2 else max(1, len(head))
+        behind = width // 2 < slash and cell_len(text[slash:]) <= width * (limit - len(pieces) - 1)
+        cut = blank if blank > width // 2 else slash if behind else max(1, len(head))
         pieces.append(text[:cut])
         text = text[cut:].lstrip(" ")
     return pieces

@@ -16,7 +16,7 @@ from stoker.model.units import format_bytes, format_duration
 from stoker.show.governing_text import is_person, is_routine
 from stoker.show.tui.pages import decision_lines, header
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
-from stoker.show.tui.pages.lines import GAP, Line, Part, elide_path, fit, pad, width_of, wrap
+from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_path, fit, pad, whole_clauses, width_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.pages.names import distinct_names, matches, plain_name
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -114,7 +114,7 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
             *_message(f"The terminal is too small for the timeline, which needs {' and '.join(needs)}.", width),
         ]
     if len(points) < LEAST_POINTS:
-        return [*lines, *_message("The timeline needs a few seconds of measurements.", width)]
+        return [*lines, BLANK, *_message("The timeline needs a few seconds of measurements.", width)]
     start, end = span_of(state, view)
     detail = DETAIL_ROWS if view.at is not None and height >= 12 + DETAIL_ROWS else 0
     signs = [_signs(width, g)] if height >= LEGEND_FROM else []
@@ -246,10 +246,11 @@ def _moment_lines(m: Moment, view: TimelineView, step: float, width: int, g: Gly
     if point is None:
         return []
     when = Part(f"{format_duration(at - state.started)}  {time_of_day(at)}  ", "accent bold")
-    figures = f"build {format_bytes(point.build_rss)}, all {format_bytes(point.memory_used)}, {point.running} running"
+    figures = f"build {format_bytes(point.build_rss)}, all {format_bytes(point.memory_used)}"
+    figures += f", cpu {point.cpu_percent:.0f} %, {point.running} running"
     figures += f", {point.frozen} frozen" if point.frozen else ""
     figures += f", {point.on_deck} on deck" if point.on_deck else ""
-    lines = [fit((when, Part(f"{figures}, cpu {point.cpu_percent:.0f} %")), width)]
+    lines = [fit((when, Part(whole_clauses(figures, width - width_of((when,))))), width)]
     jobs = [*_jobs_at(state, at)]
     names = distinct_names(job.name for job in jobs)
     every = sorted((job._replace(name=names[job.name]) for job in jobs), reverse=True)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from stoker.model.report import DeviceReport, FileReport, HeldArch, Report
 from stoker.model.state import BuildState
 from stoker.model.text import clean
@@ -209,7 +211,8 @@ def row_line(
 ) -> Line:
     """Return one row of the list."""
     if isinstance(picked, DeviceRow):
-        line = _device_line(picked.device, picked.count, width, g)
+        names = max(cell_len(clean(device_name(device), MAX_NAME)) for device in report.devices) + len("99 ")
+        line = _device_line(picked.device, picked.count, names, width, g)
     elif isinstance(picked, ArchRow):
         line = _arch_line(picked, report, width, g)
     elif isinstance(picked, ProblemGroup):
@@ -220,11 +223,11 @@ def row_line(
     return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
 
 
-def _device_line(device: DeviceReport, count: int, width: int, g: Glyphs) -> Line:
+def _device_line(device: DeviceReport, count: int, names: int, width: int, g: Glyphs) -> Line:
     standing = STANDINGS[device.verdict]
     name = device_name(device) if count == 1 else f"{count} {device_name(device)}"
     verdict = VERDICTS[device.verdict]
-    columns = min(40, width // 2 - 2)
+    columns = min(names, 40, width // 2 - 2)
     room = width - 2 - columns - 1
     text = elide_end(clean(name, MAX_NAME), columns, g.ellipsis)
     why = elide_end(clean(device.why, MAX_NAME), room - len(verdict) - 2, g.ellipsis)

@@ -126,7 +126,7 @@ def help_lines(viewer: Viewer, width: int, here: actions.Scope) -> list[Line]:
             lines += _help_of(action, viewer, "text bold", width)
         idle = [(viewer.obstacle(a), a) for a in shown if not viewer.offers(a)]
         for why in dict.fromkeys(why for why, _ in idle):
-            lines += [(Part(piece, "text_dim"),) for piece in wrap(f"not now: {why}", width, MAX_LINES)]
+            lines += [(), *((Part(piece, "text"),) for piece in wrap(f"not now: {why}", width, MAX_LINES))]
             for action in (a for other, a in idle if other == why):
                 lines += _help_of(action, viewer, "text_dim", width)
     lines += [(), (Part("mouse", "accent bold"),)]

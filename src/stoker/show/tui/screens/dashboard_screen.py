@@ -13,7 +13,6 @@ from textual.binding import Binding, BindingType
 
 from stoker.model.state import Job
 from stoker.model.text import spans
-from stoker.show import killed_text
 from stoker.show.tui.folded_log import FoldedLog
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
@@ -26,13 +25,15 @@ from stoker.show.tui.pages import (
     verification_page,
 )
 from stoker.show.tui.pages.chart import AXIS_WIDTH
+from stoker.show.tui.pages.folded_line import folded_line
 from stoker.show.tui.pages.job_list import ORDERS, JobView, Order, listed, moved
-from stoker.show.tui.pages.lines import Line, Part, elide_path, from_spans
+from stoker.show.tui.pages.lines import Line, elide_path, from_spans
 from stoker.show.tui.pages.names import plain_name
 from stoker.show.tui.screens.job_box import JobBox
 from stoker.show.tui.screens.job_keys import JOB_ACTIONS, JobKeys
 from stoker.show.tui.screens.page_screen import FilteredScreen, PageScreen
 from stoker.show.tui.screens.questions import LevelBox
+from stoker.show.tui.terminal.glyphs import Glyphs
 
 TAIL_COLUMNS = 500
 
@@ -59,7 +60,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self.order: Order = ORDERS[0]
         self._row = 0
         self._tail: list[Line] = []
-        self._tail_of = (-1, 0, 0)
+        self._tail_of = (-1, 0, 0, 0)
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """Return the dashboard, with the output's end while no job runs or if there is room."""
@@ -104,10 +105,11 @@ class DashboardScreen(JobKeys, FilteredScreen):
     def _output_tail(self, rows: int) -> list[Line]:
         state = self.moment.state
         log = FoldedLog(self.viewer.source.log, state)
+        width = self.size.width
         size, dropped = log.size(), sum(scheduler.dropped for scheduler in state.schedulers.values())
-        if (size, dropped, rows) != self._tail_of:
-            self._tail_of = (size, dropped, rows)
-            self._tail = _output_lines(log, rows)
+        if (size, dropped, rows, width) != self._tail_of:
+            self._tail_of = (size, dropped, rows, width)
+            self._tail = _output_lines(log, rows, width, self.glyphs)
         return self._tail
 
     def action_move(self, by: int) -> None:
@@ -320,11 +322,9 @@ class EndScreen(PageScreen):
         return []
 
 
-def _output_lines(log: FoldedLog, rows: int) -> list[Line]:
+def _output_lines(log: FoldedLog, rows: int, width: int, g: Glyphs) -> list[Line]:
     """Return the last lines of the output; one line replaces what it says about dropped jobs."""
     return [
-        (Part(killed_text.dropped_text(line.dropped), "text_dim"),)
-        if line.dropped
-        else from_spans(spans(line.raw, TAIL_COLUMNS))
+        folded_line(line.dropped, width, g) if line.dropped else from_spans(spans(line.raw, TAIL_COLUMNS))
         for line in log.lines(log.tail(rows), rows)
     ]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from stoker.show.tui.input.actions import KeyAction, bindings
 from stoker.show.tui.pages import decision_lines, header
 from stoker.show.tui.pages.decision_kinds import KINDS, DecisionKind, counts, kind_of
-from stoker.show.tui.pages.lines import Line, Part, section
+from stoker.show.tui.pages.lines import BLANK, Line, Part, section
 from stoker.show.tui.pages.names import found_text
 from stoker.show.tui.screens.page_screen import FilteredScreen
 
@@ -49,7 +49,7 @@ class DecisionsScreen(FilteredScreen):
         self._time = None
         self._up = max(0, min(self._up, len(lines) - room))
         end = len(lines) - self._up
-        shown = lines[max(0, end - room) : end] or [(Part(self._nothing, "text_dim"),)]
+        shown = lines[max(0, end - room) : end] or [BLANK, (Part(self._nothing, "text_dim"),)]
         title = section(found_text(TITLE, self.words, *self.share), width, g)
         kinds = [decision_lines.kinds_line(number, len(every), kind, width, g)] if every else []
         return [header.title(m, width, g), title, *kinds, *shown]

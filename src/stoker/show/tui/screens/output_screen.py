@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from stoker.show import killed_text
 from stoker.show.tui.folded_log import FoldedLog
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
-from stoker.show.tui.pages.clauses import clauses
+from stoker.show.tui.pages.folded_line import folded_line
 from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, section, spread, text_of, width_of
 from stoker.show.tui.screens.entry_line import LONGEST, EntryLine
 from stoker.show.tui.screens.page_screen import PageScreen
@@ -143,10 +144,9 @@ class OutputScreen(PageScreen):
 
     def _folded_line(self, line: LogLine, width: int) -> Line:
         """Return what stands for the lines on dropped jobs, marked if the current match is in them."""
-        text = killed_text.dropped_text(line.dropped)
-        text = text if self.wrapped else clauses(text, width - 2, self.glyphs.ellipsis)
+        mark, text = folded_line(line.dropped, sys.maxsize if self.wrapped else width, self.glyphs)
         found = bool(self.words) and line.start <= self._found < line.next
-        return Part(f"{self.glyphs.killed} ", "killed bold"), Part(text, "accent bold reverse" if found else "text_dim")
+        return mark, text._replace(ink="accent bold reverse") if found else text
 
     def _pieces(self, line: Line, width: int, rows: int) -> list[Line]:
         """Return the screen rows of a line: one, cropped; or if lines are wrapped, as many as it needs up to `rows`."""

@@ -101,6 +101,8 @@ def textual_theme(theme: Theme, name: str, *, no_colour: bool = False) -> Textua
         variables={
             "ansi-background": tokens["background"],  # Textual's own styles use these two in an ansi theme
             "ansi-foreground": tokens["text"],
+            "foreground-muted": tokens["text_dim"],
+            "text-disabled": tokens["text_dim"],
             "border": tokens["rule"],
             "border-blurred": tokens["rule"],
             "block-cursor-background": tokens["cursor"],

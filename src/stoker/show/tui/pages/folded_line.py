@@ -1,0 +1,16 @@
+"""The line that stands for all that the build tool prints of jobs dropped before they began. Pure.
+
+Does not know where the output comes from (folded_log), or which screen shows it.
+"""
+
+from __future__ import annotations
+
+from stoker.show.killed_text import dropped_text
+from stoker.show.tui.pages.clauses import clauses
+from stoker.show.tui.pages.lines import Part
+from stoker.show.tui.terminal.glyphs import Glyphs
+
+
+def folded_line(count: int, width: int, g: Glyphs) -> tuple[Part, Part]:
+    """Return a mark, and what became of so many jobs, in at most `width` cells."""
+    return Part(f"{g.killed} ", "killed bold"), Part(clauses(dropped_text(count), width - 2, g.ellipsis), "text_dim")
