@@ -17,6 +17,7 @@ from stoker.contract.process import stat_fields
 from stoker.decide.memory.curves import flat
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.governor import Governor, Precautions
+from stoker.engine.govern.hosted_gate import HostedGate
 from stoker.engine.govern.jobserver import Jobserver
 from stoker.engine.govern.level_control import LevelControl, Orders, StepLimits
 from stoker.engine.govern.memory_watch import MemoryWatch
@@ -170,6 +171,9 @@ def test_answers_can_wait_until_memory_or_a_person_says_otherwise(world: World) 
     world.expected.curves["d"] = flat(0.1 * GIB, 60.0)
     world.expected.version += 1
     assert world.governor.is_calm()
+    world.gate.hosted.add(world.job(1), (os.getpid(), 1))
+    assert not world.governor.is_calm(), "what a newborn asks of a cache's server cannot be held"
+    world.gate.hosted = HostedGate()
     world.memory = MemoryLimit("machine", 16 * GIB, 9 * GIB)
     world.governor.snapshot()
     assert not world.governor.is_calm()

@@ -111,7 +111,9 @@ class Governor:
     def is_calm(self) -> bool:
         """Say whether births and ends may be answered a moment later, by what is known of memory and of the jobs."""
         level, memory = self._level, self._memory
-        if self._gate.open or level.paused != "no" or level.one_by_one or self._jobs.launched or memory.tight():
+        # A client of a cache's server, or of another machine, hands its work over within milliseconds.
+        hands_over = self._jobs.launched or self._gate.hosted.used
+        if self._gate.open or level.paused != "no" or level.one_by_one or hands_over or memory.tight():
             return False
         curves = (self._jobs.curve(job) for job in self._jobs if job.counts)
         return is_calm(memory.last.available - memory.reserve, level.cores, curves)
