@@ -226,3 +226,8 @@ def test_a_path_is_broken_behind_a_slash() -> None:
     assert wrap(path, 72, 4) == [path[:62], "ReduceSumProdKernel.cu.o"]
     assert wrap(f"killed for memory: {path}", 72, 4)[0].endswith("/")
     assert wrap("x" * 100, 72, 4) == ["x" * 72, "x" * 28]
+
+
+async def test_the_name_stands_apart_on_a_narrow_screen() -> None:
+    async with shown(FakeSource(builds.governed().state), size=(30, 8)) as (app, _pilot):
+        assert text_of(app).splitlines()[0] == "pytorch       running  1:02:03"

@@ -20,6 +20,9 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 LEAST_BAR = 10
 """Minimum cells of a bar with the gaps around the text after it; if it gets fewer, the band of the ETA is dropped."""
 
+LEAST_STEP = 40
+"""Columns from which the title has room for the step beside the name."""
+
 SHARE_ROOM = 4
 """Cells for what share is done."""
 
@@ -53,7 +56,7 @@ def shown_command(state: BuildState) -> str:
 def title(m: Moment, width: int, g: Glyphs) -> Line:
     """Return name, command, step, phase, elapsed time, and the link if it is not live."""
     state = m.state
-    right = _step(state, width)
+    right = _step(state, width) if width >= LEAST_STEP else []
     link, ink = link_text(m)
     if link:
         right += [Part(link, ink), GAP]
