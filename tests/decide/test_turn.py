@@ -8,6 +8,7 @@ import pytest
 
 from decide.builds import acts, asked, candidate, kernel, light, live, view
 from stoker.decide.policy.admission import PATIENCE
+from stoker.decide.policy.decide import rule
 from stoker.decide.policy.snapshot import LiveJob
 
 
@@ -98,6 +99,21 @@ class TestOneJob:
         mine = replace(live(1, light(20, seconds=50), 5), by_person=True)
         waiting = [candidate(n, light(4, seconds=60)) for n in range(2, 10)]
         assert len(acts(asked(view([], waiting, [mine])), "admit")) == 2
+
+    def test_nothing_starts_for_which_it_would_be_shed(self) -> None:
+        """Started beside it, a job of 16 GiB would use up the 12 that are left, and only its memory could come back."""
+        mine = replace(live(1, light(20, seconds=50), 5), by_person=True)
+        seen = view([], [candidate(2, light(16, seconds=60))], [mine])
+        assert asked(seen) == ()
+        waits = rule(seen, 100.0).waits
+        assert waits.on_deck is not None
+        assert waits.on_deck.cause == "person"
+        assert "frozen by hand, holds" in waits.on_deck.why
+        assert acts(asked(replace(seen, frozen=(), available=seen.available + mine.rss)), "admit") == [2]
+
+    def test_what_does_not_fit_without_it_either_starts_as_if_it_were_not_there(self) -> None:
+        mine = replace(live(1, light(2, seconds=50), 5), by_person=True)
+        assert acts(asked(view([], [candidate(2, light(40, seconds=60))], [mine])), "admit") == [2]
 
 
 class TestAlone:

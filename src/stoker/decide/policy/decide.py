@@ -154,7 +154,28 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
     if (patient := patience(view, turn.frozen, now)) is not None:
         costly = Wait("memory", "no memory is left, and ending a job would cost what the others have built")
         return Ruling((*turn.holds, *patient), _waits(view, turn, costly))
+    if lacking := _lacks_what_a_person_holds(situation, turn, waiting):
+        return Ruling(turn.holds, _waits(view, turn, lacking))
     return Ruling((*turn.holds, *_first(view, turn, waiting)), waits)
+
+
+def _lacks_what_a_person_holds(situation: Situation, turn: Turn, waiting: Sequence[Candidate]) -> Wait | None:
+    """Return why nothing runs if the first in order would only fit without what jobs hold that a user froze.
+
+    Started nevertheless it would use up the memory, and a job would be shed for it: the one that is to stay frozen.
+    """
+    view = situation.view
+    by_hand = [j for j in view.frozen if j.by_person]
+    held = sum(j.rss for j in by_hand)
+    if turn.frozen:
+        need = situation.growth_left(min(turn.frozen, key=age_order))
+    else:
+        need = situation.outlook_at_birth(waiting[0]).peak
+    room = view.available - view.floor
+    if not room < need <= room + held:
+        return None
+    names, them = ", ".join(j.name for j in by_hand), "it is" if len(by_hand) == 1 else "they are"
+    return Wait("person", f"{names}, frozen by hand, holds {format_bytes(held)}; this one fits when {them} thawed")
 
 
 def _first(view: View, turn: Turn, waiting: Sequence[Candidate]) -> tuple[Decision, ...]:
