@@ -16,10 +16,15 @@ def test_while_each_core_has_a_job_the_end_of_another_can_wait() -> None:
 
 
 def test_there_is_calm_with_room_for_all_that_the_cores_could_fill_in_a_second() -> None:
-    assert is_calm(8 * GIB, 8, [light(), kernel()])
-    assert not is_calm(7.9 * GIB, 8, [light()])
+    assert is_calm(8 * GIB, 8, [("cxx", light()), ("nvcc", kernel())])
+    assert not is_calm(7.9 * GIB, 8, [("cxx", light())])
 
 
 def test_there_is_none_beside_a_job_of_which_nothing_is_known() -> None:
-    assert not is_calm(100 * GIB, 2, [light(), GUESS])
+    assert not is_calm(100 * GIB, 2, [("cxx", light()), ("other", GUESS)])
     assert not is_calm(100 * GIB, 2, []), "the first ones have yet to show what they are"
+
+
+def test_a_file_too_small_to_be_measured_needs_more_room() -> None:
+    assert is_calm(8 * GIB, 2, [("cxx", GUESS)])
+    assert not is_calm(7.9 * GIB, 2, [("cxx", GUESS)])

@@ -115,8 +115,8 @@ class Governor:
         hands_over = self._jobs.launched or self._gate.hosted.used
         if self._gate.open or level.paused != "no" or level.one_by_one or hands_over or memory.tight():
             return False
-        curves = (self._jobs.curve(job) for job in self._jobs if job.counts)
-        return is_calm(memory.last.available - memory.reserve, level.cores, curves)
+        jobs = ((job.tool, self._jobs.curve(job)) for job in self._jobs if job.counts)
+        return is_calm(memory.last.available - memory.reserve, level.cores, jobs)
 
     # -- deciding ----------------------------------------------------------------------------------------------
 
