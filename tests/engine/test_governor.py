@@ -287,6 +287,17 @@ def test_a_person_may_ignore_memory_in_so_many_words(world: World) -> None:
     assert not next(e for e in world.events if isinstance(e, ev.LevelSet)).guarded
 
 
+def test_a_start_by_hand_says_what_it_may_cost_where_memory_is_short(world: World) -> None:
+    world.expected.sizes = {"heavy": 6 * GIB}
+    world.memory = MemoryLimit("machine", 8 * GIB, 5 * GIB)
+    births = world.start("light")
+    births += world.start("heavy")
+    see(lambda: world.stopped(births) == [False, True])
+    world.hand("job", jid=2, act="thaw")
+    see(lambda: world.whys("start heavy") != [])
+    assert "others may be frozen, or stopped to run again later" in world.whys("start heavy")[0]
+
+
 def test_single_jobs_obey_a_person(world: World) -> None:
     births = world.start("a", "b", "c")
     world.hand("job", jid=1, act="freeze")

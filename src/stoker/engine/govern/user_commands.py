@@ -125,8 +125,11 @@ class UserCommands:
         if self._level_control.paused == "hard":
             raise CommandRefused("everything is frozen; unpause first")
         what = "start" if job.life is Life.ON_DECK else "thaw"
+        short = job.wait is not None and job.wait.cause in ("memory", "room")
+        why = "by request, though memory is short: others may be frozen, or stopped to run again later"
         job.moved_by = "person"
-        return [ev.Decided(who, f"{what} {job.job.label}", "by request"), *self._gate.thaw_one(job)]
+        said = ev.Decided(who, f"{what} {job.job.label}", why if short else "by request")
+        return [said, *self._gate.thaw_one(job)]
 
     def _alone(self, job: ManagedJob, who: str) -> list[ev.Event]:
         """Run a job alone; of two requests for that, the last one counts."""
