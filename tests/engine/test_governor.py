@@ -293,6 +293,8 @@ def test_a_start_by_hand_says_what_it_may_cost_where_memory_is_short(world: Worl
     births = world.start("light")
     births += world.start("heavy")
     see(lambda: world.stopped(births) == [False, True])
+    world.governor.step()
+    world.events += world.governor.news()
     world.hand("job", jid=2, act="thaw")
     see(lambda: world.whys("start heavy") != [])
     assert "others may be frozen, or stopped to run again later" in world.whys("start heavy")[0]
