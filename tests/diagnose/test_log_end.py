@@ -72,3 +72,20 @@ def test_what_it_went_on_after_is_still_shown() -> None:
 def test_a_lack_of_memory_may_strike_any_step() -> None:
     killed = "g++: fatal error: Killed signal terminated program cc1plus"
     assert killed in first_of(f"[1/9] CXX a.o\n{killed}\n[2/9] FROB b.o\n{FAILED}")
+
+
+def test_what_it_went_on_after_decides_nothing() -> None:
+    log = f"running build\nRuntimeError: CMake not found. Install it first.\n{ON}{TRACE}"
+    assert GEARS in first_of(log)
+
+
+def test_words_of_every_message_make_no_two_one() -> None:
+    option = "gcc: error: unrecognized command-line option '-Weverything' in this line"
+    assert GEARS in first_of(f"running build\n{option}\n{ON}{TRACE}")
+
+
+def test_torchs_guess_at_cuda_home_sets_nothing() -> None:
+    guess = "No CUDA runtime is found, using CUDA_HOME='/usr/local/cuda'"
+    log = f"{guess}\nNameError: name 'bare_metal_version' is not defined\n"
+    reading = read_log(io.BytesIO(log.encode()), shipped_rules())
+    assert reading.causes[0].rule == "cuda-not-found"

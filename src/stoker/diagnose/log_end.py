@@ -24,6 +24,7 @@ _STATUS = re.compile(r"\[ {0,2}\d{1,7}/\d{1,7}\] ")
 _FAILED = "FAILED: "
 _STOPPED = "ninja: build stopped"
 _TRACEBACK = "Traceback (most recent call last):"
+_FRAME = 'File "'
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 
 _PROGRESS = re.compile(
@@ -64,6 +65,41 @@ _COMMON = frozenset(
             "missing",
             "required",
             "message",
+        ),
+        *(
+            "the",
+            "not",
+            "for",
+            "and",
+            "you",
+            "has",
+            "was",
+            "are",
+            "but",
+            "can",
+            "any",
+            "use",
+            "its",
+            "more",
+            "which",
+            "have",
+        ),
+        *(
+            "been",
+            "does",
+            "line",
+            "cpp",
+            "cxx",
+            "lib",
+            "usr",
+            "bin",
+            "txt",
+            "src",
+            "tmp",
+            "opt",
+            "none",
+            "only",
+            "when",
         ),
         *("with", "from", "that", "this", "file", "directory", "such", "call", "stack", "most", "recent", "first"),
         *("module", "modules", "package", "packages", "version", "include", "library", "libraries", "build", "source"),
@@ -172,7 +208,8 @@ class LogEnd:
         return self._known_before[stop]
 
     def _words_of(self, stop: StopPlace) -> set[str]:
-        return _words(" ".join(self._lines[stop.begin - self._first : stop.end + 1 - self._first]))
+        lines = self._lines[stop.begin - self._first : stop.end + 1 - self._first]
+        return _words(" ".join(text for text in lines if not text.lstrip().startswith(_FRAME)))
 
     def _failed_step(self) -> StopPlace | None:
         """Return the first failed step of the ninja that was stopped last, if it shows an error."""

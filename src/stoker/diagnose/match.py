@@ -149,7 +149,7 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
         placed = [
             replace(m, rule=cause, step=at.step, survived=at.survived, names={**at.names, **m.names})
             for m in matches
-            if (at := _nearest(m, general)) is not None
+            if (at := _nearest(m, general)) is not None and (rule.beside or not m.survived or at.survived)
         ]
         if placed:
             evidence.append(placed)
