@@ -137,6 +137,22 @@ LOGS = {
         "NCCL_HOME=",
     ),
     "cgo": ('CGO_ENABLED="0"\nserver/routes.go:70:20: undefined: llama.New\n', "go-cgo-off", "CGO_ENABLED=1 go build"),
+    "a removed module": (
+        "ModuleNotFoundError: No module named 'telnetlib'\n",
+        "python-module-gone-313",
+        "standard-telnetlib",
+    ),
+    "an old setuptools for numpy.distutils": (
+        "ModuleNotFoundError: No module named 'distutils.msvccompiler'\n",
+        "setuptools-msvccompiler",
+        "setuptools<74",
+    ),
+    "a gem": ("zlib is missing; necessary for building libxml2\n", "ruby-library-missing", "apt install zlib1g-dev"),
+    "a program that setup.py asks": (
+        "__main__.ConfigurationError: Could not run curl-config: [Errno 2] No such file or directory: 'curl-config'\n",
+        "python-runs-program",
+        "libcurl4-openssl-dev",
+    ),
     "the kernel's headers": (
         "/usr/include/bits/errno.h:26:11: fatal error: linux/errno.h: No such file or directory\n",
         "libc-kernel-headers",
