@@ -40,6 +40,8 @@ WORDS: dict[str, list[list[str]]] = {
     "pause": [[EVIL]],
     "unpause": [[EVIL]],
     "stop": [[EVIL]],
+    "freeze": [[EVIL], [EVIL, EVIL]],
+    "thaw": [[EVIL], [EVIL, EVIL]],
     "replay": [[EVIL], ["EVIL FILE"], ["EVIL FILE", "--speed", EVIL]],
     "verify": [[EVIL], ["EVIL FILE"], ["--device", EVIL, "EVIL FILE"], ["--arch-list", EVIL, "EVIL FILE"]],
     "doctor": [[EVIL], ["-p", EVIL]],
