@@ -42,6 +42,11 @@ def counts(stoker: Stoker, build: str) -> tuple[int, int, int]:
     return progress["running"], progress["on_deck"], progress["frozen"]
 
 
+def named(stoker: Stoker, build: str) -> bool:
+    """Whether the outputs of all jobs are known, which takes ninja's plan."""
+    return {job["output"] for job in stoker.status(build)["jobs"]} == {f"o{n}" for n in range(COUNT)}
+
+
 def said(stoker: Stoker, *words: str) -> str:
     """What a command that succeeds says: one line on stderr and nothing on stdout."""
     result = stoker.run(*words)
@@ -92,6 +97,7 @@ def test_a_pause_and_what_follows(stoker: Stoker, build: str, folder: Path) -> N
 
 
 def test_one_job_is_frozen_and_thawed_by_name(stoker: Stoker, build: str, folder: Path) -> None:
+    until(lambda: named(stoker, build), "the jobs' outputs")
     said(stoker, "freeze", "o0")
     until(lambda: stoker.status(build)["progress"]["frozen"] == 1, "one frozen job")
     (frozen,) = (job for job in stoker.status(build)["jobs"] if job["state"] == "frozen")
