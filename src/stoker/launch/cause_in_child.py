@@ -10,12 +10,12 @@ import contextlib
 import json
 import os
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from stoker.config.paths import BuildPaths
 from stoker.contract.strict_json import dump, parse
+from stoker.launch.child import start_child
 from stoker.model.codec import CodecError, decode, encode
 from stoker.model.diagnosis import Cause
 from stoker.model.state import Failure
@@ -56,15 +56,7 @@ class CauseInChild:
 
     async def _answer(self, request: _Request) -> Cause | None:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "stoker.launch.cause_in_child"),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                start_new_session=True,
-                cwd="/",
-                limit=MAX_ANSWER,
-            )
+            process = await start_child("stoker.launch.cause_in_child", MAX_ANSWER)
         except OSError:
             return None
         try:

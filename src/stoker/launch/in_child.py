@@ -7,11 +7,11 @@ on stdout, both JSON.
 import asyncio
 import os
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
 from typing import NamedTuple
 
 from stoker.config.paths import BuildPaths, UnsafeFolderError, build_paths
 from stoker.contract.strict_json import ContractError, dump, parse
+from stoker.launch.child import start_child
 from stoker.launch.refusals import LaunchError
 from stoker.launch.resume import ResumeRequest, resume
 from stoker.model.text import clean
@@ -48,16 +48,7 @@ class ResumeInChild:
     async def __call__(self, *, remedy: bool) -> None:
         """Resume the build, with the diagnosis's remedy if wanted. Raises CommandRefused."""
         try:
-            # -P: as for the engine itself, the working folder must not shadow our modules.
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "stoker.launch.in_child"),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                start_new_session=True,
-                cwd="/",  # ours may be gone; the build has its own
-                limit=MAX_ANSWER,
-            )
+            process = await start_child("stoker.launch.in_child", MAX_ANSWER)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 out, _ = await process.communicate(dump(ResumeWish(self._paths.id, remedy)))
         except TimeoutError as err:
