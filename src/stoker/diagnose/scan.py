@@ -216,11 +216,14 @@ class Scanner:
         self._folded = 0
         self._tail = b""
         self._lines_read = 0
+        self._ending: LogEnd | None = None
         self.likely = Likely()
 
     def ending(self) -> LogEnd:
         """Return the end of what was read so far."""
-        return LogEnd(self._tail, self._lines_read - self._tail.count(b"\n"))
+        if self._ending is None:
+            self._ending = LogEnd(self._tail, self._lines_read - self._tail.count(b"\n"))
+        return self._ending
 
     def matches(self) -> list[Match]:
         """Return what was found so far, the first cause first."""
@@ -251,7 +254,7 @@ class Scanner:
 
     def look_at(self, block: Block) -> None:
         """Look at the next block."""
-        self._tail = (self._tail + block.data)[-TAIL:]
+        self._tail, self._ending = (self._tail + block.data)[-TAIL:], None
         self._lines_read = block.line + block.data.count(b"\n")
         starts = self._lines_with_words(block.data)
         steps: list[int] | None = None  # found only for lines worth a look: in large logs most blocks have none
