@@ -248,12 +248,18 @@ def test_a_hard_pause_freezes_all_and_a_newborn_too(world: World) -> None:
     see(lambda: world.stopped(births) == [False, False, True])
 
 
-def test_what_does_not_fit_waits_and_says_so_once(world: World) -> None:
+def light_and_too_heavy(world: World) -> list[Birth]:
+    """Start a job, and one that does not fit beside it and is held."""
     world.expected.sizes = {"heavy": 6 * GIB}
     world.memory = MemoryLimit("machine", 8 * GIB, 5 * GIB)
-    (light,) = world.start("light")
-    (heavy,) = world.start("heavy")
-    see(lambda: world.stopped([light, heavy]) == [False, True])
+    births = world.start("light")
+    births += world.start("heavy")
+    see(lambda: world.stopped(births) == [False, True])
+    return births
+
+
+def test_what_does_not_fit_waits_and_says_so_once(world: World) -> None:
+    _, heavy = light_and_too_heavy(world)
     world.governor.step()
     assert [d for d in world.decided() if "heavy" in d] == ["governor: hold heavy"]
     reason = next(e.why for e in world.events if isinstance(e, ev.Decided) and e.what == "hold heavy")
@@ -277,22 +283,14 @@ def test_a_warning_says_once_that_one_job_alone_exceeds_the_budget(world: World)
 
 
 def test_a_person_may_ignore_memory_in_so_many_words(world: World) -> None:
-    world.expected.sizes = {"heavy": 6 * GIB}
-    world.memory = MemoryLimit("machine", 8 * GIB, 5 * GIB)
-    births = world.start("light")
-    births += world.start("heavy")
-    see(lambda: world.stopped(births) == [False, True])
+    births = light_and_too_heavy(world)
     world.hand("level", jobs=2, ignore_memory=True)
     see(lambda: world.stopped(births) == [False, False])
     assert not next(e for e in world.events if isinstance(e, ev.LevelSet)).guarded
 
 
 def test_a_start_by_hand_says_what_it_may_cost_where_memory_is_short(world: World) -> None:
-    world.expected.sizes = {"heavy": 6 * GIB}
-    world.memory = MemoryLimit("machine", 8 * GIB, 5 * GIB)
-    births = world.start("light")
-    births += world.start("heavy")
-    see(lambda: world.stopped(births) == [False, True])
+    light_and_too_heavy(world)
     world.governor.step()
     world.events += world.governor.news()
     world.hand("job", jid=2, act="thaw")

@@ -174,8 +174,9 @@ def _lacks_what_a_person_holds(situation: Situation, turn: Turn, waiting: Sequen
     room = view.available - view.floor
     if not room < need <= room + held:
         return None
-    names, them = ", ".join(j.name for j in by_hand), "it is" if len(by_hand) == 1 else "they are"
-    return Wait("person", f"{names}, frozen by hand, holds {format_bytes(held)}; this one fits when {them} thawed")
+    names, one = ", ".join(j.name for j in by_hand), len(by_hand) == 1
+    holds, thawed = ("holds", "it is thawed") if one else ("hold", "they are thawed")
+    return Wait("person", f"{names}, frozen by hand, {holds} {format_bytes(held)}; this one fits when {thawed}")
 
 
 def _first(view: View, turn: Turn, waiting: Sequence[Candidate]) -> tuple[Decision, ...]:
