@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from pathlib import Path
 
+import pytest
+
+from stoker.act.tree import descendants
 from stoker.config.paths import BuildPaths
 from stoker.launch.cause_in_child import CauseInChild
 from stoker.model.state import Failure
@@ -30,5 +35,25 @@ async def test_the_cause_is_that_of_the_step_and_not_of_its_neighbours(tmp_path:
     assert await find(_failed("c.o", start + len(OWN), start + len(OWN + UNKNOWN))) is None
 
 
-async def test_a_log_that_is_gone_has_no_cause(tmp_path: Path) -> None:
-    assert await CauseInChild(BuildPaths(tmp_path / "gone"))(_failed("a.o", 0, 10)) is None
+async def test_a_search_that_fails_does_not_claim_that_no_rule_knows_the_cause(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="no answer"):
+        await CauseInChild(BuildPaths(tmp_path / "gone"))(_failed("a.o", 0, 10))
+
+
+async def test_on_a_full_machine_the_search_is_not_behind_the_compilers(tmp_path: Path) -> None:
+    paths = BuildPaths(tmp_path)
+    os.mkfifo(paths.output)  # the search stands where it opens the log
+    before = {*descendants(os.getpid())}
+    searching = asyncio.create_task(CauseInChild(paths)(_failed("a.o", 0, 10)))
+    while True:
+        await asyncio.sleep(0.02)
+        try:
+            log = os.open(paths.output, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError:  # nobody reads it yet
+            assert not searching.done()
+    (child,) = {*descendants(os.getpid())} - before
+    assert os.getpriority(os.PRIO_PROCESS, child) == os.getpriority(os.PRIO_PROCESS, 0)
+    os.close(log)
+    with pytest.raises(OSError, match="no answer"):  # a log that cannot be searched
+        await searching

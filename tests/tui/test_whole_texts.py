@@ -67,6 +67,15 @@ async def test_a_failure_of_a_running_build_says_why_it_failed_and_what_to_do() 
         assert "cause   no rule knows it; its output is below\n" in text_of(app)
 
 
+async def test_a_search_for_a_cause_that_fails_is_not_a_cause_that_no_rule_knows() -> None:
+    async def find(failure: Failure) -> Cause | None:
+        raise TimeoutError(failure.output)
+
+    running = replace(builds.failed().state, outcome=None, ended=None, exit_code=None)
+    async with shown(FakeSource(running), "f", find_cause=find) as (app, _):
+        assert "cause   the search for it failed; its output is below\n" in text_of(app)
+
+
 async def test_the_ends_of_the_list_of_failures_have_their_keys() -> None:
     async with shown(FakeSource(builds.failed().state, "ended"), "f", "end") as (app, pilot):
         assert "▸ ✗ caffe2" in text_of(app)

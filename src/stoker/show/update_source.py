@@ -85,5 +85,5 @@ class FindCause(Protocol):
     """Finds why a step failed while the build still runs: the engine does so only at the end."""
 
     async def __call__(self, failure: Failure) -> Cause | None:
-        """Return the cause that the step's own output shows; None if it is not known."""
+        """Return the cause that the step's own output shows; None if no rule knows it. Raises OSError."""
         ...

@@ -36,6 +36,7 @@ MOST_ROWS = 3
 AT_THE_END = "is looked for when the build ends; until then its output is below"
 LOOKING = "is being looked for"
 UNKNOWN = "no rule knows it; its output is below"
+UNSEARCHED = "the search for it failed; its output is below"
 """Shown in place of the cause of one step."""
 
 MAX_OUTPUT = 1000
@@ -135,7 +136,10 @@ class FailuresScreen(ListScreen):
         return self._causes[_step(failure)]
 
     async def _find(self, find: FindCause, failure: Failure) -> None:
-        self._causes[_step(failure)] = await find(failure) or UNKNOWN
+        try:
+            self._causes[_step(failure)] = await find(failure) or UNKNOWN
+        except OSError:  # a search that took too long, too
+            self._causes[_step(failure)] = UNSEARCHED
         self.redraw()
 
     def idle(self, action: actions.KeyAction) -> str:
