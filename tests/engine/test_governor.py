@@ -322,6 +322,13 @@ def test_a_job_runs_alone_when_a_person_says_so_and_then_the_others_go_on(world:
     see(lambda: world.stopped([births[0], births[2]]) == [False, False])
 
 
+def test_only_those_that_have_not_begun_wait_for_a_job_that_has_not_begun_itself(world: World) -> None:
+    births = world.start("a", "b", "c", "d")
+    see(lambda: world.stopped(births) == [False, False, True, True])
+    world.hand("job", jid=3, act="alone")
+    assert world.whys("run c alone") == ["by request; 1 other waits until it has ended"], "it waits for a and b"
+
+
 def test_an_end_of_a_pause_counts_only_what_the_pause_froze(world: World) -> None:
     births = world.start("a", "b", "c")
     world.hand("job", jid=1, act="freeze")

@@ -143,3 +143,8 @@ async def test_a_job_that_runs_alone_is_told_with_who_said_so_and_how_to_undo_it
         assert "; O undoes it" in text
     async with shown(source_of(builds.alone("on_deck", ""))) as (app, _pilot):
         assert "is to run alone, since it was killed" in text_of(app)
+    state = builds.alone("on_deck", "").state
+    waiting = sum(job.state == "on_deck" for job in state.jobs.values()) - 1
+    assert waiting < len(state.jobs) - 1
+    async with shown(FakeSource(state), size=(120, 40)) as (app, _pilot):
+        assert f"beside others; {waiting} wait" in text_of(app), "not those that it waits for itself"

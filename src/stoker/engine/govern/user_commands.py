@@ -136,7 +136,9 @@ class UserCommands:
         if job.alone:
             raise CommandRefused(f"{job.job.label} runs alone already")
         freed = self._jobs.let_join(self._wanted_alone())
-        others = sum(1 for _ in self._jobs) - 1  # as the screen counts them
+        # A job on deck waits for those that have begun; a begun one makes them wait.
+        waits = self._jobs.on_deck() if job.life is Life.ON_DECK else self._jobs
+        others = sum(other is not job for other in waits)  # as the screen counts them
         wait = "1 other waits" if others == 1 else f"{others} others wait" if others else "nothing starts"
         why = f"by request; {wait} until it has ended"
         return [ev.Decided(who, f"run {job.job.label} alone", why), *freed, self._jobs.set_alone(job, who)]

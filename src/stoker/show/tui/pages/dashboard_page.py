@@ -214,8 +214,9 @@ def _alone_text(m: Moment, width: int, g: Glyphs) -> str:
     job = soloist(m.state)
     if job is None:
         return ""
-    others = len(m.state.jobs) - 1
-    runs = "is to run alone" if job.state == "on_deck" else "runs alone"
+    begins = job.state == "on_deck"  # it waits for those that have begun, not they for it
+    others = sum(other.state == "on_deck" or not begins for other in m.state.jobs.values()) - 1
+    runs = "is to run alone" if begins else "runs alone"
     wait = f"{others} wait{'s' if others == 1 else ''}" if others else "nothing waits"
     undo = f"; {m.key('job.alone')} undoes it" if job.alone_by and not m.read_only else ""
     who = f" ({clean(job.alone_by, 20)})" if job.alone_by else ", since it was killed beside others"
