@@ -98,14 +98,36 @@ def test_a_pause_and_what_follows(stoker: Stoker, build: str, folder: Path) -> N
 
 def test_one_job_is_frozen_and_thawed_by_name(stoker: Stoker, build: str, folder: Path) -> None:
     until(lambda: named(stoker, build), "the jobs' outputs")
-    said(stoker, "freeze", "o0")
+    assert said(stoker, "freeze", "o0").startswith("o0 is frozen by hand; level 2 (by hand); ")
     until(lambda: stoker.status(build)["progress"]["frozen"] == 1, "one frozen job")
     (frozen,) = (job for job in stoker.status(build)["jobs"] if job["state"] == "frozen")
     assert (frozen["output"], frozen["waits_for"]) == ("o0", "person")
-    assert "does not run now" in refused(stoker, 1, "freeze", build, str(frozen["pid"]))
-    said(stoker, "thaw", build, "o0")
+    assert "o0 is frozen by hand already" in refused(stoker, 1, "freeze", build, str(frozen["pid"]))
+    assert said(stoker, "thaw", build, "o0").startswith("o0 runs; level 2 (by hand); ")
     assert "runs already" in refused(stoker, 1, "thaw", "o0")
     assert "no job 'o9'; jobs now: o0, " in refused(stoker, 1, "thaw", "o9")
+    (folder / "go").touch()
+    assert stoker.ended(build)["progress"]["finished"] == COUNT
+
+
+def test_a_job_that_a_pause_froze_is_frozen_by_hand_and_stays_so(stoker: Stoker, build: str, folder: Path) -> None:
+    until(lambda: named(stoker, build), "the jobs' outputs")
+    said(stoker, "pause", "--now")
+    running = next(job["output"] for job in stoker.status(build)["jobs"] if job["state"] == "frozen")
+    assert said(stoker, "freeze", running).startswith(f"{running} is frozen by hand; everything is frozen; ")
+    said(stoker, "unpause")
+    assert running in [job["output"] for job in stoker.status(build)["jobs"] if job["state"] == "frozen"]
+    said(stoker, "thaw", running)
+    (folder / "go").touch()
+    assert stoker.ended(build)["progress"]["finished"] == COUNT
+
+
+def test_a_job_that_was_killed_is_not_unknown(stoker: Stoker, build: str, folder: Path) -> None:
+    until(lambda: named(stoker, build), "the jobs' outputs")
+    victim = next(job for job in stoker.status(build)["jobs"] if job["state"] == "running")
+    os.kill(victim["pid"], signal.SIGKILL)
+    told = f"{victim['output']} was killed from outside; it will run again".encode()
+    until(lambda: told in stoker.run("thaw", victim["output"]).stderr, "its death")
     (folder / "go").touch()
     assert stoker.ended(build)["progress"]["finished"] == COUNT
 

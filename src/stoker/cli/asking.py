@@ -33,8 +33,13 @@ def live_build(name: str | None, unknown: str | None = None) -> BuildPaths:
 
 def ask_engine(paths: BuildPaths, verb: str, arguments: dict[str, object]) -> int:
     """Ask the engine, and print the resulting state. Raises CliError."""
+    return print_level(answer_of(paths, verb, arguments))
+
+
+def answer_of(paths: BuildPaths, verb: str, arguments: dict[str, object]) -> BuildState:
+    """Ask the engine, and return the resulting state. Raises CliError."""
     try:
-        return print_level(asyncio.run(ask(paths, verb, arguments)))
+        return asyncio.run(ask(paths, verb, arguments))
     except CommandRefused as refusal:
         raise CliError(str(refusal), FAILURE) from refusal
     except SilentEngineError as err:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Iterable
+import sys
 
-from stoker.cli.asking import ask_engine, live_build
+from stoker.cli.asking import answer_of, live_build
 from stoker.cli.commands.status import current
 from stoker.cli.errors import FAILURE, CliError
-from stoker.model.state import Job
+from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
+from stoker.show.killed_text import fate_text, how_text, killed_now
+from stoker.show.level_text import level_text
 
 MOST_NAMED = 4
 """Jobs that are named in a refusal."""
@@ -27,18 +29,31 @@ def add_job(parser: argparse.ArgumentParser) -> None:
 
 
 def act_on_job(words: list[str], act: str) -> int:
-    """Ask the engine for an act on one job, and print the resulting state. Raises CliError."""
+    """Ask the engine for an act on one job, and print what became of it and the level. Raises CliError."""
     if len(words) > 2:
         raise CliError(f"{act} takes a build and one job at most, as in: stoker {act} mybuild a.o")
     *build, name = words
     paths = live_build(build[0] if build else None)
-    jobs = asyncio.run(current(paths)).state.jobs.values()
-    return ask_engine(paths, "job", {"jid": _named(jobs, name).jid, "act": act})
+    job = _named(asyncio.run(current(paths)).state, name)
+    state = answer_of(paths, "job", {"jid": job.jid, "act": act})
+    print(f"stoker: {_label(job)} {_now(state.jobs.get(job.jid))}; {level_text(state)}", file=sys.stderr)
+    return 0
 
 
-def _named(jobs: Iterable[Job], name: str) -> Job:
+def _now(job: Job | None) -> str:
+    """Return what has become of the job: stoker may have frozen again what was thawed."""
+    if job is None:
+        return "has ended"
+    if job.state == "frozen" and job.moved_by == "person":
+        return "is frozen by hand"
+    if job.state == "frozen":
+        return f"was frozen again by stoker{f': {clean(job.waits)}' if job.waits else ''}"
+    return "is on deck" if job.state == "on_deck" else "runs"
+
+
+def _named(state: BuildState, name: str) -> Job:
     """Return the job that is meant: an output as it is comes before the end of one. Raises CliError."""
-    every = list(jobs)
+    every = list(state.jobs.values())
     for found in (
         [job for job in every if name in (job.output, str(job.pid))],
         [job for job in every if job.output.endswith(f"/{name}")],
@@ -47,11 +62,18 @@ def _named(jobs: Iterable[Job], name: str) -> Job:
             return found[0]
         if found:
             raise CliError(f"{name!r} may be {_listed(found)}; write more of it", FAILURE)
+    for death in reversed(killed_now(state)):
+        if f"/{death.output}".endswith(f"/{name}"):
+            raise CliError(f"{clean(death.output)} was {how_text(death.by, death.who)}; it {fate_text(state)}", FAILURE)
     there = f"; jobs now: {_listed(every)}" if every else ""
     raise CliError(f"no job {name!r}{there}", FAILURE)
 
 
 def _listed(jobs: list[Job]) -> str:
-    names = [clean(job.output) or f"pid {job.pid}" for job in jobs]
+    names = [_label(job) for job in jobs]
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _label(job: Job) -> str:
+    return clean(job.output) or f"pid {job.pid}"

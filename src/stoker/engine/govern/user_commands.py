@@ -112,9 +112,14 @@ class UserCommands:
         return acts[act](job, who)
 
     def _freeze(self, job: ManagedJob, who: str) -> list[ev.Event]:
-        if job.life is not Life.RUNNING:
+        if job.life not in (Life.RUNNING, Life.FROZEN):
             raise CommandRefused(f"{job.job.label} does not run now")
-        job.moved_by = "person"
+        if job.life is Life.FROZEN and job.moved_by == "person":
+            raise CommandRefused(f"{job.job.label} is frozen by hand already")
+        was_frozen, job.moved_by = job.life is Life.FROZEN, "person"
+        if was_frozen:  # by stoker, or by a pause
+            kept = "by request; it was frozen already, and stays frozen until you thaw it"
+            return [ev.Decided(who, f"freeze {job.job.label}", kept), self._jobs.describe(job)]
         why = ev.Decided(who, f"freeze {job.job.label}", "by request; it stays frozen until you thaw it")
         return [why, *self._gate.freeze_one(job)]
 
