@@ -87,7 +87,7 @@ def test_a_wait_on_deck_begins_when_the_job_came_there_not_when_its_turn_came() 
     assert (first.time, first.what, first.why) == (
         START + builds.NOW + 1,
         "hold obj/1.o",
-        "for 0:59; needs up to 2.0 GiB",
+        "for 0:59; last: needs up to 2.0 GiB",
     )
     assert (second.time, second.what) == (START + builds.NOW + 2, "hold obj/2.o")
 
@@ -124,6 +124,23 @@ def test_starts_one_after_another_say_so_and_others_say_until_when() -> None:
     (entry,) = decision_lines.entries(story.state)
     assert isinstance(entry, DecisionEntry)
     assert entry.what == f"start 4 jobs until {time_of_day(START + builds.NOW + 30)}"
+
+
+def test_what_one_command_brought_about_follows_it() -> None:
+    assert gathered(
+        by("governor", 0, "freeze a.o"),
+        by("ann", 9, "thaw a.o", "by request"),
+        by("governor", 9, "freeze a.o", "3 MiB too little"),
+        by("governor", 11, "thaw a.o"),
+    ) == [
+        ("thaw a.o", "by request"),
+        ("freeze a.o 2 times", f"0:11 in all since {time_of_day(START)}, thawed again; last: 3 MiB too little"),
+    ]
+
+
+def test_a_wait_that_is_shown_at_its_begin_does_not_pass_off_later_figures_as_those_of_then() -> None:
+    holds = by("governor", 0, "hold a.o", "169 MiB spare"), by("governor", 80, "hold a.o", "90 MiB spare")
+    assert gathered(*holds) == [("hold a.o", "last: 90 MiB spare")]
 
 
 def test_what_a_person_froze_or_thawed_keeps_its_own_entry() -> None:

@@ -51,16 +51,22 @@ def counts(entries: Iterable[DecisionEntry | Notice]) -> dict[DecisionKind, int]
 
 @dataclass(slots=True)
 class _Stops:
-    """What stoker decided about the freezes of one job, or about its wait on deck. `open`: the last one has no end."""
+    """What stoker decided about the freezes of one job, or about its wait on deck.
+
+    `open`: the last one has no end. `at`: its place among all entries.
+    """
 
     decisions: list[DecisionEntry] = field(default_factory=list)
     seconds: float = 0.0
     open: bool = False
+    at: int = 0
 
     def begin(self, decision: DecisionEntry) -> None:
         if decision.what.startswith("hold "):
             began = self.decisions.pop().time if self.open else decision.since
-            decision = replace(decision, time=decision.time if began is None else min(began, decision.time))
+            time = decision.time if began is None else min(began, decision.time)
+            later = "last: " if decision.time - time >= 1 else ""  # its figures are not of the time that is shown
+            decision = replace(decision, time=time, why=f"{later}{decision.why}")
         self.decisions.append(decision)
         self.open = True
 
@@ -92,18 +98,25 @@ def with_stops_gathered(
     `frozen` are the outputs of the jobs that are frozen now, at Unix time `now`. What a person decided stays.
     """
     found: dict[tuple[str, str], list[_Stops]] = {}
-    kept = [entry for entry in entries if isinstance(entry, Notice) or not _is_taken(entry, found, left_at)]
-    gathered: list[DecisionEntry] = []
+    placed: list[tuple[float, int, DecisionEntry | Notice]] = [
+        (entry.time, at, entry)
+        for at, entry in enumerate(entries)
+        if isinstance(entry, Notice) or not _is_taken(entry, at, found, left_at)
+    ]
     for (verb, name), parts in found.items():
         last, is_frozen = parts[-1], verb == "freeze" and name in frozen
         if last.open and is_frozen:
             last.seconds += max(0.0, now - last.decisions[-1].time)  # and goes on
-        gathered += [stops.entry(frozen=is_frozen and last.open and stops is last) for stops in parts]
-    return sorted([*gathered, *kept], key=lambda entry: entry.time)
+        for stops in parts:
+            entry = stops.entry(frozen=is_frozen and last.open and stops is last)
+            placed.append((entry.time, stops.at, entry))
+    return [entry for _, _, entry in sorted(placed, key=lambda place: place[:2])]
 
 
-def _is_taken(decision: DecisionEntry, found: dict[tuple[str, str], list[_Stops]], left_at: float | None) -> bool:
-    """Add a decision to what was `found` of its job; return whether it needs no entry of its own."""
+def _is_taken(
+    decision: DecisionEntry, at: int, found: dict[tuple[str, str], list[_Stops]], left_at: float | None
+) -> bool:
+    """Add the decision at this place to what was `found` of its job; return whether it needs no entry of its own."""
     verb, _, name = decision.what.partition(" ")
     own = not is_person(decision)
     if own and verb in ("freeze", "hold"):
@@ -111,6 +124,7 @@ def _is_taken(decision: DecisionEntry, found: dict[tuple[str, str], list[_Stops]
         if verb == "freeze" and left_at is not None and _begun_by(parts[-1], left_at) and decision.time > left_at:
             parts.append(_Stops())
         parts[-1].begin(decision)
+        parts[-1].at = at
         return True
     stops = found.get((_ENDS.get(verb, ""), name), [_Stops()])[-1]
     if not stops.open:
