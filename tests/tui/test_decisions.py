@@ -6,11 +6,13 @@ import pytest
 
 from stoker.model import events as ev
 from stoker.model.state import BuildState, DecisionEntry, Notice
+from stoker.show.tui.app import StokerApp
 from stoker.show.tui.pages import decision_lines
 from stoker.show.tui.pages.decision_kinds import counts, kind_of, with_stops_gathered
 from stoker.show.tui.pages.lines import text_of as text_of_line
 from stoker.show.tui.pages.moment import time_of_day
 from stoker.show.tui.screens.dashboard_screen import TimelineScreen
+from stoker.show.tui.screens.decisions_screen import DecisionsScreen
 from stoker.show.tui.terminal.glyphs import UNICODE
 
 from . import builds
@@ -222,6 +224,13 @@ def test_the_panel_of_a_wide_screen_begins_with_the_head_of_an_entry(rows: int) 
     assert "thaw obj" not in "".join(lines)
 
 
+def marked(app: StokerApp) -> list[str]:
+    """What the entries that are marked decided."""
+    assert isinstance(app.screen, DecisionsScreen)
+    lines = app.screen.paint(*app.screen.size)
+    return [line[2].text for line in lines if line and all("cursor" in str(part.ink) for part in line)]
+
+
 async def test_enter_on_a_moment_of_the_timeline_shows_what_was_decided_then() -> None:
     story = builds.running(3)
     start = story.state.timeline.points[0].time - START
@@ -230,10 +239,18 @@ async def test_enter_on_a_moment_of_the_timeline_shows_what_was_decided_then() -
     async with shown(FakeSource(story.state), "t", "home", "enter") as (app, pilot):
         assert "level 0  asked for" in text_of(app)
         assert "level 59  asked for" not in text_of(app)
+        assert marked(app) == ["level 0"]
+        await pilot.press("up")
+        await settle(pilot)
+        assert marked(app) == ["level 0"], "it is scrolled, not lost"
         await pilot.press("t", "end", "enter")
         await settle(pilot)
         assert "level 59  asked for" in text_of(app)
         assert "level 0  asked for" not in text_of(app)
+        assert len(marked(app)) == 1
+        await pilot.press("escape", "d")
+        await settle(pilot)
+        assert marked(app) == [], "nobody asked for a moment"
         await pilot.press("t", "escape", "enter")
         await settle(pilot)
         assert isinstance(app.screen, TimelineScreen), "a cursor comes first"

@@ -30,6 +30,8 @@ class DecisionsScreen(FilteredScreen):
         self._up = 0
         self._time: float | None = None
         """The Unix time to which the page is to turn when it is drawn next."""
+        self._mark: float | None = None
+        """The Unix time whose nearest entry is marked, since it was asked for."""
         self._kind: DecisionKind | None = None
         self._kinds: tuple[DecisionKind, ...] = ()
 
@@ -43,9 +45,10 @@ class DecisionsScreen(FilteredScreen):
         found = self.sift([e for e in every if kind is None or kind == kind_of(e)], decision_lines.texts)
         lines = decision_lines.page_lines(found, m.left_at, width, g)
         room = max(1, height - 3)
-        if self._time is not None and found:
-            line = decision_lines.line_near(found, self._time, m.left_at, width, g)
-            self._up = len(lines) - line - room + room // 3
+        if self._mark is not None and found:
+            line = decision_lines.line_near(found, self._mark, m.left_at, width, g)
+            lines[line] = tuple(part._replace(ink="cursor_text on cursor") for part in lines[line])
+            self._up = self._up if self._time is None else len(lines) - line - room + room // 3
         self._time = None
         self._up = max(0, min(self._up, len(lines) - room))
         end = len(lines) - self._up
@@ -55,11 +58,15 @@ class DecisionsScreen(FilteredScreen):
         return [header.title(m, width, g), title, *kinds, *shown]
 
     def turn_to(self, time: float) -> None:
-        """Show all entries, scrolled to the one that is next to a Unix time."""
+        """Show all entries, scrolled to the one that is next to a Unix time, which is marked."""
         if self.words or self._kind is not None:
             self.undo()
-        self._time = time
+        self._time = self._mark = time
         self.redraw()
+
+    def on_screen_suspend(self) -> None:
+        """Forget the mark: it belongs to the visit that asked for it."""
+        self._mark = None
 
     @property
     def _nothing(self) -> str:
@@ -75,7 +82,7 @@ class DecisionsScreen(FilteredScreen):
 
     def undo(self) -> bool:
         """Show all entries again, without words and kind; return whether there were any."""
-        had_kind, self._kind = self._kind is not None, None
+        had_kind, self._kind, self._mark = self._kind is not None, None, None
         return super().undo() or had_kind
 
     def pick(self, target: str, *, again: bool) -> None:  # noqa: ARG002  (a second click chooses the same)
