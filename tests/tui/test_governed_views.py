@@ -51,6 +51,17 @@ def test_a_level_that_was_asked_for_is_shown_before_it_is_so() -> None:
     assert "of 12 by hand" in meter(governed("manual", 12), "jobs", pending=Pending(level=12))
 
 
+@pytest.mark.parametrize(("width", "rows"), [(80, 6), (160, 6), (80, 2)])
+def test_other_programs_hold_no_0_bytes_where_the_budget_is_the_builds_own(width: int, rows: int) -> None:
+    state = governed()
+    assert state.machine is not None
+    machine = replace(state.machine, memory_limit_source="--memory", memory_used=state.memory.build)
+    whole = "\n".join(text(line) for line in meters.meters(at(replace(state, machine=machine)), width, UNICODE, rows))
+    assert "others" not in whole
+    assert "other programs" not in whole
+    assert rows == 2 or "to come" in whole
+
+
 def test_the_memory_that_is_spoken_for_adds_up_to_the_budget() -> None:
     lines = [text(line) for line in meters.meters(at(governed()), 80, UNICODE, 6)]
     assert "37.9 of 55.0 GiB" in lines[0]

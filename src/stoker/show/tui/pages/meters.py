@@ -201,7 +201,7 @@ def _memory(
     if machine.memory_limit_source not in ("", "machine"):
         words = _limit_words(clean(machine.memory_limit_source, 200), width, g)
         details.insert(1 if stall is None or stall.some < STALL_PERCENT else 2, (Part(words, "text_dim"),))
-    if not explained_below:
+    if not explained_below and _others_count(state, machine):
         details.append((Part(f"{g.other} others ", "memory"), Part(format_bytes(_foreign(state, machine)), "text")))
     value, edge = format_of(machine.memory_used, budget), Part(g.mark, "memory_limit")
     return _metered("memory", memory_bar(state, machine, bar, g), value, details, width, edge)
@@ -229,8 +229,10 @@ def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Gly
     budget = [(Part(f"{g.mark} ", "memory_limit"), Part("budget", "text_dim"), GAP)]
     long = _shares(shares, ("other programs", "still to come", "reserve", "free"))
     short = _shares(shares, ("others", "to come", "reserve", "free"))
+    first = 0 if _others_count(state, machine) else 1
     # If there is not enough room, drop the sizes that change least first.
-    ways = ([*long, *budget], [*short, *budget], short, short[1:], [short[1], short[3]], short[3:])
+    wide = ([*long[first:], *budget], [*short[first:], *budget], short[first:])
+    ways = (*wide, short[1:], [short[1], short[3]], short[3:])
     whole = [way for way in ways if sum(map(width_of, way)) - width_of((GAP,)) <= width - LABEL_WIDTH]
     return _row("", [part for share in (whole or [short[3:]])[0] for part in share], width)
 
@@ -246,6 +248,12 @@ def _shares(shares: Iterable[tuple[str, str, float]], words: Iterable[str]) -> l
 def _foreign(state: BuildState, machine: MachineSample) -> int:
     """Return the bytes that count against the budget and are not the build's."""
     return machine.memory_used - min(state.memory.build, machine.memory_used)
+
+
+def _others_count(state: BuildState, machine: MachineSample) -> bool:
+    """Return whether memory of other programs counts: not against a budget that a person gave to the build alone."""
+    source = machine.memory_limit_source
+    return source in ("", "machine") or source.startswith("/") or _foreign(state, machine) > 0
 
 
 def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:
