@@ -96,6 +96,19 @@ def test_a_build_is_gone_on_with_once(stoker: Stoker) -> None:
     assert newest(stoker) not in (old, second)
 
 
+def test_what_was_resumed_with_success_is_no_more_offered_for_that(stoker: Stoker) -> None:
+    old = build(stoker, "sh", "-c", MEND)
+    offer = f"resume with: stoker run --resume {old}"
+    assert offer in stoker.run("attach", "--plain", old).stderr.decode()
+    (stoker.root / "mended").touch()
+    assert go_on(stoker, old)[0] == 0
+    second = newest(stoker)
+    said = stoker.run("attach", "--plain", old).stderr.decode()
+    assert offer not in said
+    assert f"{second} has resumed it; look at that: stoker attach {second}" in said
+    assert f"{second} has resumed {old} already, and succeeded\n" in go_on(stoker, old)[1]
+
+
 @pytest.mark.long
 def test_of_many_at_once_one_goes_on(stoker: Stoker) -> None:
     old = build(stoker, "sh", "-c", "test -e mended && sleep 2")

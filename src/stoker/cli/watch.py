@@ -20,6 +20,7 @@ from stoker.config.paths import BuildPaths
 from stoker.launch.cause_in_child import CauseInChild
 from stoker.launch.in_child import ResumeInChild
 from stoker.launch.repair import repair
+from stoker.launch.resume import resumed_as
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_duration
@@ -76,7 +77,8 @@ def show_build(
         for line in (_last_line(state), *(f"stoker: {text}" for text in killed_text.cost_lines(state))):
             print(line, file=sys.stderr)
     if screen != "json":
-        for line in closing_lines(state, lasting=lasting and Path(state.cwd).is_dir()):
+        lasting = lasting and Path(state.cwd).is_dir()
+        for line in closing_lines(state, lasting=lasting, resumed_as=resumed_as(paths)):
             print(f"stoker: {line}", file=sys.stderr)
     return exit_status(state)
 

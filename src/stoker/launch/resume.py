@@ -108,14 +108,33 @@ def _claimed(paths: BuildPaths) -> Iterator[IO[str]]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as err:
             raise CannotResumeError(f"somebody resumes {paths.id} right now") from err
-        other = file.read(MAX_ID)
-        if other and "/" not in other and (builds_dir() / other).is_dir():
-            live = is_live(build_paths(other))
-            how = f"watch it with: stoker attach {other}" if live else f"resume that: stoker run --resume {other}"
-            raise CannotResumeError(f"{other} has resumed {paths.id} already; {how}")
+        if other := _known(file.read(MAX_ID)):
+            raise CannotResumeError(f"{other} has resumed {paths.id} already{_instead(build_paths(other))}")
         file.seek(0)
         file.truncate()
         yield file
+
+
+def resumed_as(paths: BuildPaths) -> str:
+    """Return the ID of the build that has resumed this one, if that is still there; empty if none has."""
+    try:
+        with open(paths.successor, encoding="utf-8", errors="replace") as file:
+            return _known(file.read(MAX_ID))
+    except OSError:
+        return ""
+
+
+def _known(build: str) -> str:
+    """Return the ID if there is such a build, else nothing."""
+    return build if build and "/" not in build and (builds_dir() / build).is_dir() else ""
+
+
+def _instead(other: BuildPaths) -> str:
+    """Return what to do instead of resuming a build once more."""
+    if is_live(other):
+        return f"; watch it with: stoker attach {other.id}"
+    succeeded = final_state(other).outcome == "done"
+    return ", and succeeded" if succeeded else f"; resume that: stoker run --resume {other.id}"
 
 
 def _request(

@@ -12,10 +12,11 @@ from stoker.model.text import clean
 MAX_WORDS = 300
 
 
-def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
+def closing_lines(state: BuildState, *, lasting: bool = True, resumed_as: str = "") -> list[str]:
     """Return the closing lines; empty for a build that succeeded or is still running.
 
-    They say how to resume only if the build is `lasting`: its folder exists and will stay.
+    They say how to resume only if the build is `lasting`: its folder exists and will stay. Only the build `resumed_as`
+    can be resumed, if one has resumed this.
     """
     if state.outcome not in ("failed", "stopped"):
         return []
@@ -30,7 +31,9 @@ def closing_lines(state: BuildState, *, lasting: bool = True) -> list[str]:
         lines.append(f"the cause is not known; look at: stoker log {name}")
     if not lasting:
         return lines
-    if diagnosis is not None and diagnosis.action is not None:
+    if resumed_as:
+        lines.append(f"{clean(resumed_as)} has resumed it; look at that: stoker attach {clean(resumed_as)}")
+    elif diagnosis is not None and diagnosis.action is not None:
         lines.append(f"to {clean(words_of(diagnosis.action), MAX_WORDS)}: stoker run --resume --remedy {name}")
     else:
         when = "when that is fixed, resume with" if state.outcome == "failed" else "to resume"
