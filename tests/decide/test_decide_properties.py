@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from decide.builds import GIB, acts, candidate, curve
 from stoker.decide.memory.curves import Curve
 from stoker.decide.policy.decide import decide, level_of, rule
-from stoker.decide.policy.situation import age_order
+from stoker.decide.policy.situation import LOOK_AHEAD, Situation, age_order
 from stoker.decide.policy.snapshot import Decision, LiveJob, View
 from stoker.decide.policy.turn import soloist
 
@@ -80,6 +80,15 @@ def views(draw: st.DrawFn) -> View:
         last_shed=draw(st.floats(0, 100)),
         guarded=draw(st.integers(0, 4)) > 0,
     )
+
+
+@given(views())
+def test_what_the_brakes_ask_for_is_the_beginning_of_the_whole_promise(seen: View) -> None:
+    brakes, whole = Situation(seen), Situation(seen).promise
+    assert [brakes.soon.upper(slot) for slot in range(LOOK_AHEAD)] == [whole.upper(slot) for slot in range(LOOK_AHEAD)]
+    assert brakes.soon.mean[:LOOK_AHEAD] == whole.mean[:LOOK_AHEAD]
+    for job in brakes.by_age[:1]:
+        assert brakes.outlook_soon(job).mean[:LOOK_AHEAD] == Situation(seen).outlook(job).mean[:LOOK_AHEAD]
 
 
 @settings(max_examples=300)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stoker.decide.memory.outlook import Outlook
-from stoker.decide.policy.emergency import BRAKE_SHARE, EARLY_AHEAD, LOOK_AHEAD, leeway, stop
-from stoker.decide.policy.situation import Situation, age_order
+from stoker.decide.policy.emergency import BRAKE_SHARE, EARLY_AHEAD, leeway, stop
+from stoker.decide.policy.situation import LOOK_AHEAD, Situation, age_order
 from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob
 from stoker.decide.policy.waits import Wait
 from stoker.model.units import format_bytes, format_duration

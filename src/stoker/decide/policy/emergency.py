@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stoker.decide.policy.situation import Situation, age_order
+from stoker.decide.policy.situation import LOOK_AHEAD, Situation, age_order
 from stoker.decide.policy.snapshot import Decision, LiveJob, View
 from stoker.model.units import format_bytes
 
-LOOK_AHEAD = 4
-"""Seconds of growth that must always fit. nvcc's cicc grows by up to 0.2 GiB/s; there is a tick every second."""
-
 EARLY_AHEAD = 1
-"""The same if one of the jobs was admitted early: it exists to use what others leave free until it is stopped. While
+"""LOOK_AHEAD if one of the jobs was admitted early: it exists to use what others leave free until it is stopped. While
 memory may run short there are four ticks per second, and a stopped job does not grow."""
 
 BRAKE_SHARE = 0.5
@@ -122,9 +119,9 @@ def brake(situation: Situation) -> Decision | None:
     line = situation.capacity + view.ramdisk.growth + BRAKE_SHARE * view.reserve
     early = any(j.early for j in order[1:])
     if early:
-        ahead, most = EARLY_AHEAD, max(situation.promise.mean[:EARLY_AHEAD])
+        ahead, most = EARLY_AHEAD, max(situation.soon.mean[:EARLY_AHEAD])
     else:
-        ahead, most = LOOK_AHEAD, max(situation.promise.upper(slot) for slot in range(LOOK_AHEAD))
+        ahead, most = LOOK_AHEAD, max(situation.soon.upper(slot) for slot in range(LOOK_AHEAD))
     short = _shortage(situation, ahead, doubt=not early)
     if most <= line and not short:
         return None
@@ -162,9 +159,9 @@ def leeway(situation: Situation, ahead: int = LOOK_AHEAD, *, doubt: bool = True)
 
 def _growth_of_others(situation: Situation, ahead: int) -> float:
     """Return how much more all but the oldest will hold within so many seconds; jobs that end or shrink count."""
-    order, all_of_them = situation.by_age, situation.promise.mean
+    order, all_of_them = situation.by_age, situation.soon.mean
     held = sum(j.rss for j in (*order[1:], *situation.view.frozen)) + situation.on_deck
-    oldest = situation.outlook(order[0]).mean[:ahead] if order else ()
+    oldest = situation.outlook_soon(order[0]).mean[:ahead] if order else ()
     most = max(all_of_them[slot] - (oldest[slot] if slot < len(oldest) else 0.0) for slot in range(ahead))
     return max(most - held, situation.surge(order[1:]))
 
