@@ -319,6 +319,16 @@ def test_a_process_that_only_waits_is_weighed_once(
     assert weighed == []
 
 
+def test_a_process_that_only_waits_stays_the_same_until_it_does_something(proc: FakeProc) -> None:
+    table = ProcessTable(101, proc.root)
+    waiting = table.scan()[102]
+    assert table.scan()[102] is waiting
+    proc.put(102, 101, state="R")
+    assert table.scan()[102].state == "R"
+    proc.put(102, 101, comm="cc1plus")
+    assert [table.scan()[102].comm for _ in range(2)] == ["cc1plus", "cc1plus"]
+
+
 def test_a_process_is_weighed_again_once_it_has_grown_noticeably(
     proc: FakeProc, monkeypatch: pytest.MonkeyPatch
 ) -> None:

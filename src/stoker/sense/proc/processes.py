@@ -145,6 +145,7 @@ class ProcessTable:
         self._scans = 0
         self._stats = KeptFiles(KEPT_OPEN)
         self._weighed_at: dict[int, int] = {}
+        self._texts: dict[int, bytes] = {}
 
     def include(self, pid: int) -> None:
         """Count a process and all below it as well, whoever its parent is."""
@@ -192,13 +193,20 @@ class ProcessTable:
 
     def _read(self, names: Iterable[str]) -> dict[int, Process]:
         processes: dict[int, Process] = {}
+        texts: dict[int, bytes] = {}
         for name in names:
-            path = self._stat(name)
+            path, before = self._stat(name), self._ours.get(int(name))
             # Only of those that were there at the last scan: most processes of a build are gone by the second.
-            data = self._stats.read(path) if int(name) in self._ours else read_once(path)
-            process = parse_stat(data) if data else None
+            data = self._stats.read(path) if before is not None else read_once(path)
+            if not data:
+                continue
+            # A shell or a compiler's driver that only waits for its child reads the same time after time.
+            same = before is not None and data == self._texts.get(before.pid)
+            process = before if same else parse_stat(data)
             if process is not None:
                 processes[process.pid] = process
+                texts[process.pid] = data
+        self._texts = texts
         return processes
 
     def _stat(self, pid: int | str) -> str:
