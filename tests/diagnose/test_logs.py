@@ -155,7 +155,7 @@ FIRST_CAUSE = {
     "linker-segfault": ("compiler-segfault", 1),
     "lto-plugin": ("lto-objects", 1),
     "make-error": ("variable-not-set", 1),
-    "make-no-makefile": ("make-no-rule", 1),
+    "make-no-makefile": ("make-no-makefile", 1),
     "make-no-rule": ("make-no-rule", 1),
     "make-recursive-variable": ("make-syntax", 1),
     "make-separator": ("make-syntax", 1),

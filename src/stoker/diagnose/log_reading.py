@@ -136,10 +136,11 @@ def _likelier(scanner: Scanner, matches: list[Match]) -> Cause | None:
     line = place.line or 0
     survived = [match for match in matches if not match.rule.follows]
     behind = max((match.line + (0 if match.survived else FOLLOWS) for match in survived), default=0)
-    before = min((match.line for match in matches if match.rule.follows), default=None)
-    if line <= behind or (matches and scanner.likely.is_consequence):
+    follows = [match for match in matches if match.rule.follows]
+    before = min((match.line for match in follows if not match.rule.consequence), default=None)
+    if line <= behind or (matches and scanner.likely.is_consequence) or (follows and not scanner.likely.is_error):
         return None
-    return place if before is None or (line < before and scanner.likely.is_error) else None
+    return place if before is None or line < before else None
 
 
 def _is_no_text(controls: list[int], sizes: list[int]) -> bool:

@@ -45,6 +45,8 @@ class Match:
     """How often the build was started again before."""
     is_diagnostic: bool = False
     """Whether it is a compiler's error about a place in a source."""
+    is_warning: bool = False
+    """Whether its tool calls it a warning."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The names in the line, by kind."""
     context: tuple[str, ...] = ()
@@ -91,12 +93,15 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
     """Return one match per rule, the first cause first. `found` are the first lines of each rule, in their order.
 
     Causes are ordered by time, but within a step the specific one comes before the general one, which is dropped if it
-    is only a few lines away. Compiler errors in sources are an exception: within a step the first error comes before
-    its consequences. Last comes what the build survived: it was `survivable`, or in an attempt before the last, and
-    something that was not came later. Evidence replaces the general cause that it decides.
+    is only a few lines away, and an error before a warning. Compiler errors in sources are an exception: within a step
+    the first error comes before its consequences. Behind all causes comes what is printed because of another failure or
+    beside one, and last what the build survived: it was `survivable`, or in an attempt before the last, and something
+    that was not came later. Evidence replaces the general cause that it decides.
     """
     groups = [list(matches) for matches in found]
-    last = max((m.attempt for ms in groups for m in ms if not m.survivable), default=0)
+    failures = [m for ms in groups for m in ms if not m.survivable]
+    causes = [m for m in failures if not m.rule.consequence]
+    last = max((m.attempt for m in causes or failures), default=0)
     of_last = ([m for m in ms if m.attempt == last] or ms for ms in groups)
     newest = _decided([[m for m in ms if not m.survived] or ms for ms in of_last])
     first_errors = _first_errors(m for ms in newest for m in ms)
@@ -104,22 +109,40 @@ def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:
     for match in (m for ms in newest for m in ms):
         of_step.setdefault(match.step, []).append(match)
     picked = [m for ms in newest if (m := _pick(ms, of_step, first_errors)) is not None]
-    begin: dict[int, int] = {}
-    for match in picked:
-        begin[match.step] = min(match.line, begin.get(match.step, match.line))
-    failed_step = max((m.step for m in picked if not m.survivable and m.attempt == last), default=0)
-    end = max((m.line for m in picked if not m.survivable and m.attempt == last), default=0)
-    end_of_any = max((m.line for m in picked if not m.survived), default=0)
+    order = _Order(picked, last, first_errors)
+    picked = [m for m in picked if not (m.survived and m.line < order.end and m.step < order.failed_step)]
+    return sorted(_without_echoes(picked), key=order.key)
 
-    def key(match: Match) -> tuple[bool, int, int, int]:
-        is_status = match.text.startswith(_STATUS) and not match.stopped and match.step < failed_step
-        survived = match.line < end and (match.survivable or is_status or match.attempt < last)
-        survived = survived or (match.survived and match.line < end_of_any)
-        rank = 0 if first_errors.get(match.step) == match.line else match.rule.rank
-        return survived, begin[match.step], rank, match.line
 
-    picked = [m for m in picked if not (m.survived and m.line < end and m.step < failed_step)]
-    return sorted(_without_echoes(picked), key=key)
+class _Order:
+    """The order of the matches that were picked; `last` is the attempt that counts."""
+
+    def __init__(self, picked: Sequence[Match], last: int, first_errors: Mapping[int, int]) -> None:
+        self._last, self._first_errors = last, first_errors
+        failures = [m for m in picked if not m.survivable and m.attempt == last and not m.rule.consequence]
+        causes = [m.line for m in failures if not m.rule.follows]
+        self._first_cause = min(causes, default=None)
+        self.failed_step = max((m.step for m in failures), default=0)
+        self.end = max((m.line for m in failures), default=0)
+        self._end_of_any = max((m.line for m in picked if not (m.survived or m.rule.consequence)), default=0)
+        self._begin: dict[int, int] = {}
+        for match in picked:
+            if not self._is_consequence(match):
+                self._begin[match.step] = min(match.line, self._begin.get(match.step, match.line))
+
+    def key(self, match: Match) -> tuple[bool, bool, int, int, bool, int]:
+        """Return what to sort by."""
+        is_status = match.text.startswith(_STATUS) and not match.stopped and match.step < self.failed_step
+        survived = match.line < self.end and (match.survivable or is_status or match.attempt < self._last)
+        survived = survived or (match.survived and match.line < self._end_of_any)
+        rank = 0 if self._first_errors.get(match.step) == match.line else match.rule.rank
+        begin = self._begin.get(match.step, match.line)
+        return survived, self._is_consequence(match), begin, rank, match.is_warning, match.line
+
+    def _is_consequence(self, match: Match) -> bool:
+        """Return whether a match follows from another, or merely stands beside it."""
+        first = self._first_cause
+        return match.rule.consequence or (match.rule.follows and first is not None and first < match.line)
 
 
 def _without_echoes(picked: Sequence[Match]) -> list[Match]:
@@ -129,7 +152,8 @@ def _without_echoes(picked: Sequence[Match]) -> list[Match]:
         echoed = match.rule.echoes
         before = (m for m in picked if m.attempt == match.attempt and m.line <= match.line and m is not match)
         return bool(echoed) and any(
-            m.rule.id in echoed or (ANY_RULE in echoed and not (m.survivable or m.rule.echoes)) for m in before
+            m.rule.id in echoed or (ANY_RULE in echoed and not (m.survivable or m.rule.echoes or m.rule.consequence))
+            for m in before
         )
 
     return [match for match in picked if not is_echo(match)]
@@ -185,6 +209,8 @@ def _pick(matches: list[Match], of_step: Mapping[int, list[Match]], first_errors
     for match in matches:
         better = (other for other in of_step[match.step] if other.rule.rank < match.rule.rank)
         beside = [o for o in better if abs(o.line - match.line) <= NEAR or match.line < o.line <= match.last_line]
+        if not match.rule.follows:
+            beside = [other for other in beside if not other.rule.follows]
         if not match.survived:
             beside = [other for other in beside if not other.survived]
         if not match.survivable:

@@ -39,6 +39,7 @@ _KEYS = (
         "echoes",
         "continues",
         "repeated",
+        "consequence",
         *TOOLS,
         "patterns",
         "examples",
@@ -111,7 +112,9 @@ class Rule:
     decides: tuple[str, ...] = ()
     """Rules whose match it replaces if it is near. Unlike with `beside`, it also counts without one."""
     follows: bool = False
-    """Whether it usually follows from an earlier failure, so that an unknown error before it is the likelier cause."""
+    """Whether it usually follows from an earlier failure, which comes before it; so does an unknown error."""
+    consequence: bool = False
+    """Whether it is printed beside other failures wherever these stand: each of them comes before it. It `follows`."""
     provided: str = ""
     """The lookup for a name of the line (provider.py), which also fills places in `title`, `why` and `remedy`. Such a
     rule finds nothing if the tables do not have the name. Empty for all others."""
@@ -170,7 +173,8 @@ def _rule(name: str, section: Section) -> Rule:
         general=section.flag("general", default=False),
         beside=section.words("beside"),
         decides=section.words("decides"),
-        follows=section.flag("follows", default=False),
+        follows=section.flag("follows", default=False) or section.flag("consequence", default=False),
+        consequence=section.flag("consequence", default=False),
         provided=provided,
         wordless=section.flag("wordless", default=False),
         remedies={tool: _with_names(section, tool, patterns) for tool in TOOLS if tool in section},

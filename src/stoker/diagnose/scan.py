@@ -52,6 +52,9 @@ _WARNING = re.compile(
 )
 """A tool's own word that the line is not an error."""
 
+_WARNED = re.compile(r"(?:^|[\s:(\[])(?<!= )(?:warning|[A-Z]\w{0,40}Warning|WARNING)\b(?!s)[^'\"]{0,40}?[:\]]")
+"""The same, for what may be printed beside any failure; a note belongs to an error."""
+
 _QUOTED = re.compile(r"\d{0,9}+ {0,9}+\|(?: |$)")
 """A line of source, as gcc and clang quote it below an error."""
 
@@ -486,6 +489,7 @@ class Scanner:
                     step,
                     self._attempt,
                     _DIAGNOSTIC.match(match.string) is not None,
+                    _WARNED.search(match.string, 0, match.end()) is not None,
                     names,
                     around.lines,
                     around.first,
