@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 
-from stoker.diagnose.rule import shipped_rules
+from stoker.diagnose.line_names import KINDS
+from stoker.diagnose.rule import Rule, shipped_rules
 from stoker.diagnose.scan import scan
+from support.rule_examples import log_of
 
 NAMED = {
     "kernel.cu(1): error #177-D: variable was declared but never referenced": '-diag-suppress=177"',
@@ -49,3 +52,16 @@ def test_a_name_comes_from_the_rules_next_line_too() -> None:
     )
     (match,) = scan(io.BytesIO(lines.encode()), shipped_rules())
     assert (match.line, match.remedy) == (1, "rustup target add a-b.")
+
+
+@pytest.mark.parametrize("rule", shipped_rules(), ids=lambda rule: rule.id)
+def test_no_word_in_capitals_is_left_where_a_line_does_not_have_the_name(rule: Rule) -> None:
+    bare = re.compile(rf"(?<![\w$])(?:{'|'.join(kind.upper() for kind in KINDS)})(?![\w-])")
+    for example in rule.examples:
+        for match in scan(io.BytesIO(log_of(rule, example).encode()), shipped_rules()):
+            own = match.rule
+            said = {
+                *bare.findall(f"{own.title} {own.why} {own.remedy} {example}"),
+                "PACKAGE" * ("{built_" in own.remedy),
+            }
+            assert set(bare.findall(f"{match.title} {match.why} {match.remedy}")) <= said, example

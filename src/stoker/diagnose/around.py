@@ -106,6 +106,10 @@ class Neighbours:
         lines = [*before, self._here, *behind[:below]]
         return Around(self.line - len(before), tuple(plain(shortened(line), LINE_SHOWN) for line in lines))
 
+    def above(self) -> bytes:
+        """Return the lines above, 8 KiB of them."""
+        return self._above
+
     def message(self) -> str:
         """Return the body of the CMake message of which the line is the head, without the call stack."""
         behind = self._below.splitlines()

@@ -14,6 +14,7 @@ _TOOLKIT, _NVCC, _TORCH, _DRIVER = "toolkit", "nvcc", "torch", "driver"
 _PACKAGE, _CUDNN, _ROCM = "built_package", "cudnn_folder", "rocm_folder"
 _PKG_CONFIG = "pkg_config_first"
 _COLLECTED, _METADATA = "collected", "metadata"
+_REDHAT = "of_redhat"
 
 OLD_PIP = "old_pip"
 """What a remedy for something missing begins with if the log says that pip is too old for today's wheels."""
@@ -72,6 +73,10 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"error: subprocess-exited-with-error": _Value(_METADATA, re.compile(rb"")),
         b"error: metadata-generation-failed": _Value(_METADATA, re.compile(rb"")),
         b"Complete output from command python setup.py egg_info": _Value(_METADATA, re.compile(rb"")),
+        b"/opt/rocm-": _Value(_ROCM, re.compile(rb"(/opt/rocm-\d[\d.]{0,12}\d)(?=[\s/\"':])")),
+        b"/opt/rh/": _Value(_REDHAT, re.compile(rb"/opt/rh/")),
+        b"entOS": _Value(_REDHAT, re.compile(rb"entOS")),
+        b"@centos": _Value(_REDHAT, re.compile(rb"@centos")),
         b"You are using pip version ": _Value(OLD_PIP, re.compile(rb".{26}((?:1?\d|20\.[012])(?:\.\d{1,3}){1,2})[,;]")),
         b"/nvidia/cudnn/lib/libcudnn": _Value(_CUDNN, re.compile(rb"/nvidia/cudnn")),
         b"ROCM_PATH=": _Value(
@@ -89,6 +94,8 @@ UNKNOWN: Mapping[str, str] = MappingProxyType(
         "newest_architecture": "X.Y",
         "newest_number": "XY",
         "usual_architectures": "8.0;9.0",
+        "host_gcc": "12",
+        "newer_gcc": "apt install g++-13; export CC=gcc-13 CXX=g++-13",
         "torch_cuda_version": "X.Y",
         "torch_cuda_dashed": "X-Y",
         _PACKAGE: "PACKAGE",
@@ -116,6 +123,24 @@ _NEWEST = (
     ((9, 0), (7, 0)),
 )
 """The newest architecture that toolkits from a version on can compile for."""
+
+_NEWEST_GCC = (
+    ((13, 0), 15),
+    ((12, 8), 14),
+    ((12, 4), 13),
+    ((12, 0), 12),
+    ((11, 5), 11),
+    ((11, 1), 10),
+    ((11, 0), 9),
+    ((10, 1), 8),
+    ((9, 2), 7),
+    ((9, 0), 6),
+    ((8, 0), 5),
+)
+"""The newest GCC that toolkits from a version on take as host compiler (NVIDIA's installation guides)."""
+
+_USUAL_GCC = 13
+"""The newer GCC that a remedy names if the log's toolkit takes it."""
 
 _USUAL = ((9, 0), (8, 6), (8, 0), (7, 5), (7, 0), (6, 1))
 """Architectures of common GPUs, of which a remedy names two as an example."""
@@ -173,6 +198,7 @@ class LogValues:
             names.setdefault(_PACKAGE, self._said[_COLLECTED][0])
         toolkit = self._first(_TOOLKIT, _NVCC, _TORCH, _DRIVER)
         names |= _architectures(self._first(_TOOLKIT, _NVCC))
+        names |= _compilers(self._first(_TOOLKIT, _NVCC), of_redhat=_REDHAT in self._said)
         torch = self._first(_TORCH)
         if toolkit:
             names |= {"cuda_version": ".".join(toolkit), "cuda_dashed": "-".join(toolkit), "cuda_major": toolkit[0]}
@@ -194,4 +220,21 @@ def _architectures(toolkit: tuple[str, ...]) -> dict[str, str]:
     if newest < (9, 0):
         usual = sorted([one for one in _USUAL if one <= newest][:2])
         names["usual_architectures"] = ";".join(f"{major}.{minor}" for major, minor in usual)
+    return names
+
+
+def _compilers(toolkit: tuple[str, ...], *, of_redhat: bool) -> dict[str, str]:
+    """Return the newest host compiler that a toolkit takes, and how to install a newer compiler that it takes."""
+    version = tuple(int(part) for part in toolkit)
+    newest = next((gcc for since, gcc in _NEWEST_GCC if version >= since), None) if toolkit else None
+    names = {} if newest is None else {"host_gcc": str(newest)}
+    newer = min(newest or _USUAL_GCC, _USUAL_GCC)
+    if of_redhat:
+        names["newer_gcc"] = (
+            f"yum install devtoolset-{newer}-gcc-c++ && scl enable devtoolset-{newer} bash (CentOS and RHEL 7; from 8 "
+            f"on gcc-toolset-{newer}), or conda install -c conda-forge gxx_linux-64={newer}"
+        )
+    elif newer < _USUAL_GCC:
+        taken = f"CUDA {'.'.join(toolkit)} takes no newer one"
+        names["newer_gcc"] = f"apt install g++-{newer}; export CC=gcc-{newer} CXX=g++-{newer} ({taken})"
     return names

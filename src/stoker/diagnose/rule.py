@@ -18,6 +18,7 @@ from stoker.config.strict_yaml import Section, load
 from stoker.diagnose.installers import TOOLS
 from stoker.diagnose.line_names import EACH, KINDS, OWN, PLACE
 from stoker.diagnose.log_values import UNKNOWN
+from stoker.diagnose.near_names import NEAR_KINDS
 from stoker.diagnose.provider import LOOKUPS, MESSAGE
 from stoker.model.diagnosis import ACTION_KINDS
 
@@ -130,6 +131,8 @@ class Rule:
     """Whether the message, and its expression, may continue in the next line."""
     repeated: bool = False
     """Whether it finds only what an earlier line said in the same words."""
+    asks_neighbours: bool = False
+    """Whether its words need names from the lines above (near_names.py)."""
 
 
 @functools.cache
@@ -157,6 +160,7 @@ def _rule(name: str, section: Section) -> Rule:
         section.errors.append(ConfigError(section.path, section.line, f"{name!r}: names are like 'no-space-left'"))
     patterns = _patterns(section.section("patterns"))
     provided = section.choice("provided", ("", *LOOKUPS), "")
+    words = " ".join(section.text(key) for key in ("title", "why", "remedy", *TOOLS))
     return Rule(
         id=name,
         title=_with_names(section, "title", patterns),
@@ -182,6 +186,7 @@ def _rule(name: str, section: Section) -> Rule:
         echoes=section.words("echoes"),
         continues=section.flag("continues", default=False),
         repeated=section.flag("repeated", default=False),
+        asks_neighbours=not set(PLACE.findall(words)).isdisjoint(NEAR_KINDS),
     )
 
 
@@ -211,8 +216,8 @@ def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> st
         elif kind in OWN:
             if not section.text("provided") and "beside" not in section:
                 section.fail(key, f"{{{kind}}} stands for what the tables say of a name: 'provided: headers'")
-        elif "beside" in section or kind in UNKNOWN:
-            continue  # the match that it decides has the names
+        elif "beside" in section or kind in UNKNOWN or kind in NEAR_KINDS:
+            continue  # the match that it decides has the names, or the log
         elif patterns and not any(kind in pattern.regex.groupindex for pattern in patterns):
             section.fail(key, f"{{{kind}}} stands for a name that a pattern finds: (?P<{kind}>...)")
     return text

@@ -25,6 +25,7 @@ from stoker.diagnose.line_names import EACH, PLACE, filled, names_in
 from stoker.diagnose.log_end import TAIL, LogEnd
 from stoker.diagnose.log_values import VALUES, LogValues
 from stoker.diagnose.match import Match, in_order
+from stoker.diagnose.near_names import names_near
 from stoker.diagnose.provider import LOOKUPS, MESSAGE, looked_up
 from stoker.diagnose.rule import RANKS, Pattern, Rule
 from stoker.diagnose.wrappers import is_wrapper, unwrapped
@@ -480,6 +481,7 @@ class Scanner:
         if rule.each and len(found.each) < MAX_EACH and set(PLACE.findall(rule.each)) <= names.keys():
             found.each.setdefault(filled(rule.each, names))
         if self._in_attempt[rule.id] <= MAX_PLACES:
+            names = {**names_near(near.above()), **names} if rule.asks_neighbours else names
             around = near.around()
             found.places.append(
                 Match(
