@@ -170,8 +170,9 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
         rule = matches[0].rule
         general = [m for name in (*rule.beside, *rule.decides) for m in of_rule.get(name, ())]
         cause = replace(rule, survivable=False)  # the build did not survive what it decides
+        beside = rule.warning and bool(rule.beside)
         placed = [
-            replace(m, rule=cause, step=at.step, survived=at.survived, names={**at.names, **m.names})
+            replace(m, rule=cause, step=at.step, survived=at.survived, is_warning=beside, names={**at.names, **m.names})
             for m in matches
             if (at := _nearest(m, general)) is not None and (rule.beside or not m.survived or at.survived)
         ]
