@@ -6,11 +6,15 @@ import re
 from collections.abc import Sequence
 
 from stoker.decide.memory.curves import Curve, Point
+from stoker.decide.policy.admission import PATIENCE, STARVED
 from stoker.decide.policy.decide import decide
 from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob, View
 from stoker.model.events import Paused
 
 GIB = 2**30
+
+OVERDUE = STARVED * PATIENCE
+"""How often a job is passed over, with up to sixteen places, before it goes even before urgent ones."""
 
 
 def curve(*points: tuple[float, float], spread: float = 0.0, time_spread: float = 0.0, bias: float = 0.0) -> Curve:

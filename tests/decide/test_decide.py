@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from decide.builds import GIB, acts, asked, candidate, curve, kernel, light, live, view
-from stoker.decide.policy.admission import PATIENCE
+from decide.builds import GIB, OVERDUE, acts, asked, candidate, curve, kernel, light, live, view
+from stoker.decide.policy.admission import PATIENCE, patience
 from stoker.decide.policy.decide import level_of, rule
 from stoker.decide.policy.waits import Wait
 
@@ -24,7 +24,8 @@ def test_what_the_longest_chain_of_jobs_waits_for_starts_first() -> None:
     ]
     waiting = [leaf, generator, object_file, unknown]
     assert acts(asked(view([], waiting, level=2)), "admit") == [1, 2]
-    assert acts(asked(view([], [replace(leaf, passed_over=PATIENCE), generator], level=1)), "admit") == [0]
+    passed, others = replace(leaf, passed_over=PATIENCE), [candidate(n, light()) for n in range(4, 24)]
+    assert acts(asked(view([], [passed, generator, *others], level=1)), "admit") == [0]
     small = view([live(9, light(20, seconds=100), 50)], waiting, cores=3)
     assert acts(asked(small), "admit") == [1, 2], "where memory is short too"
 
@@ -38,6 +39,16 @@ def test_a_long_job_starts_in_time_to_end_with_the_rest() -> None:
     assert acts(asked(view(running, [*large, long], cores=2)), "admit") == [9]
     early = [candidate(n, light(18, seconds=45)) for n in range(20)]
     assert acts(asked(view(running, [*early, long], cores=2)), "admit") == [0], "there is time yet"
+
+
+def test_an_urgent_job_goes_before_those_that_were_passed_over_unless_they_would_starve() -> None:
+    """Late in a large build nearly every job that is left was passed over: by age, the long ones would end last."""
+    running = [live(90, light(8, seconds=100), 60)]
+    passed = [candidate(n, light(18, seconds=45), passed_over=patience(2)) for n in range(2)]
+    long = candidate(9, light(1, seconds=100))
+    assert acts(asked(view(running, [*passed, long], cores=2)), "admit") == [9]
+    starved = replace(passed[0], passed_over=OVERDUE)
+    assert acts(asked(view(running, [starved, passed[1], long], cores=2)), "admit") == [0]
 
 
 def test_what_most_waits_for_goes_before_large_jobs_when_the_build_is_as_long() -> None:
@@ -110,7 +121,7 @@ def test_the_reason_names_need_and_room() -> None:
 def test_what_fills_in_may_not_delay_the_one_that_waits() -> None:
     """The big one fits when the running job ends, in 20 s; what holds its memory for 200 s would be in its way."""
     running = [live(1, light(20, seconds=100), 80)]
-    big = candidate(2, light(24, seconds=50), passed_over=PATIENCE)
+    big = candidate(2, light(24, seconds=50), passed_over=OVERDUE)
     long_filler = candidate(3, light(8, seconds=200))
     short_filler = candidate(4, light(8, seconds=10))
     assert acts(asked(view(running, [big, long_filler])), "admit") == []
@@ -119,20 +130,21 @@ def test_what_fills_in_may_not_delay_the_one_that_waits() -> None:
 
 def test_a_job_passed_over_often_enough_goes_first() -> None:
     patient = candidate(5, light(20, seconds=30), passed_over=PATIENCE)
-    younger = [candidate(n, light(14, seconds=400)) for n in (1, 2)]
+    younger = [candidate(n, light(14, seconds=400)) for n in range(6, 46)]
     assert acts(asked(view([], [*younger, patient])), "admit") == [5]
 
 
 def test_a_job_that_never_fits_holds_up_nobody_until_it_has_waited_long() -> None:
     """40 GiB on a machine of 32: others go on beside the wait for an empty machine, but not for ever."""
-    huge, small = candidate(2, light(40, seconds=50)), candidate(3, light(4, seconds=50))
+    huge, small = candidate(2, light(40, seconds=50)), [candidate(n, light(8, seconds=50)) for n in range(3, 43)]
     running = [live(1, light(20, seconds=100), 80)]
-    assert acts(asked(view(running, [huge, small])), "admit") == [3]
-    assert acts(asked(view(running, [replace(huge, passed_over=PATIENCE), small])), "admit") == []
+    assert len(acts(asked(view(running, [huge, *small])), "admit")) == 1
+    assert acts(asked(view(running, [replace(huge, passed_over=PATIENCE), *small])), "admit") == []
+    assert acts(asked(view(running, [replace(huge, passed_over=OVERDUE), small[0]])), "admit") == [], "few are left"
 
 
 def test_with_nothing_running_the_longest_waiting_of_those_that_never_fit_starts() -> None:
-    waiting = [candidate(1, light(40, seconds=50)), candidate(2, light(40, seconds=50), passed_over=PATIENCE)]
+    waiting = [candidate(1, light(40, seconds=50)), candidate(2, light(40, seconds=50), passed_over=OVERDUE)]
     assert acts(asked(view([], waiting)), "admit") == [2]
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decide.builds import GIB, acts, candidate, curve
+from decide.builds import GIB, acts, candidate, curve, light, live, view
 from stoker.decide.memory.curves import Curve
+from stoker.decide.policy.admission import PATIENCE, STARVED
 from stoker.decide.policy.decide import decide, level_of, rule
 from stoker.decide.policy.situation import LOOK_AHEAD, Situation, age_order
 from stoker.decide.policy.snapshot import Decision, LiveJob, View
@@ -237,3 +238,24 @@ def test_whoever_a_persons_word_stopped_goes_on_before_new_ones(seen: View) -> N
     decisions = decide(after, 100.0)
     assert acts(decisions, "thaw") == [j.jid for j in sorted(stopped, key=age_order)[:level]]
     assert len(acts(decisions, "admit")) == min(len(waiting), max(0, level - len(stopped)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(need=st.floats(20, 40), others=st.floats(1, 6), seconds=st.integers(2, 6), cores=st.integers(2, 6))
+def test_no_job_waits_for_ever_however_many_urgent_ones_come(
+    need: float, others: float, seconds: int, cores: int
+) -> None:
+    """As many urgent jobs as there are cores wait all the time; one that needs much memory was there before them."""
+    large = candidate(0, light(need, seconds=1), passed_over=(STARVED - 1) * PATIENCE)
+    running: list[LiveJob] = []
+    number = 0
+    for now in range(2 * PATIENCE * seconds):
+        running = [live(j.jid, j.curve, j.age + 1, started=j.started) for j in running if j.age + 1 < seconds]
+        waiting = [candidate(1 + number + n, light(others, seconds=seconds)) for n in range(cores)]
+        seen = view(running, [large, *waiting], cores=cores)
+        born = set(acts(decide(seen, float(now)), "admit"))
+        if large.jid in born:
+            return
+        running += [live(c.jid, c.curve, started=now) for c in waiting if c.jid in born]
+        large, number = replace(large, passed_over=large.passed_over + len(born)), number + cores
+    pytest.fail(f"passed over {large.passed_over} times")

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from decide.builds import acts, asked, candidate, kernel, light, live, view
-from stoker.decide.policy.admission import PATIENCE
+from decide.builds import OVERDUE, acts, asked, candidate, kernel, light, live, view
 from stoker.decide.policy.decide import rule
 from stoker.decide.policy.snapshot import LiveJob
 
@@ -119,7 +118,7 @@ class TestOneJob:
 class TestAlone:
     def test_on_deck_it_goes_before_all_others(self) -> None:
         younger = candidate(9, kernel(peak=2), alone=True)
-        others = [candidate(n, light(), passed_over=PATIENCE) for n in range(5)]
+        others = [candidate(n, light(), passed_over=OVERDUE) for n in range(5)]
         assert acts(asked(view([], [*others, younger])), "admit") == [9]
 
     def test_nobody_starts_until_what_runs_has_ended(self) -> None:

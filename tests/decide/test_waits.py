@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from decide.builds import GIB, candidate, kernel, light, live, view
+from decide.builds import GIB, OVERDUE, candidate, kernel, light, live, view
 from stoker.decide.policy.decide import rule
 from stoker.decide.policy.snapshot import View
 from stoker.decide.policy.waits import Wait
@@ -65,7 +65,7 @@ def test_one_that_does_not_fit_says_what_it_needs_and_what_is_free() -> None:
 
 def test_a_small_one_with_a_free_place_says_for_whom_the_room_is_kept() -> None:
     """4 GiB are free, and it needs 3: without a reason nobody could know what it waits for."""
-    big = candidate(2, light(28, seconds=50), passed_over=64)
+    big = candidate(2, light(28, seconds=50), passed_over=OVERDUE)
     waiting = [big, candidate(3, light(3, seconds=400))]
     seen = view([live(1, light(26, seconds=100), 80)], waiting)
     assert rule(seen, 100.0).decisions[0].jid == 2

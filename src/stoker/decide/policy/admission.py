@@ -15,8 +15,12 @@ from stoker.decide.policy.waits import Wait
 from stoker.model.units import format_bytes, format_duration
 
 PATIENCE, PATIENCE_PER_PLACE = 64, 4
-"""A job that was passed over this often, or this often per place, goes before all that were not, so that no job
-starves. With more places, more jobs pass in the same time."""
+"""A job that was passed over this often, or this often per place, goes before all that were not, except urgent ones.
+With more places, more jobs pass in the same time."""
+
+STARVED = 4
+"""A job that was passed over this many times as often goes before urgent jobs too, so that no stream of them starves
+it."""
 
 BACKFILL_DEPTH = 64
 """How many different expectations may fail to fit in one tick: of jobs larger than a fair share of the memory, and
@@ -318,13 +322,15 @@ def in_order(candidates: Sequence[Candidate], share: float, level: int, at_work:
     """Return the candidates in the order in which to try them; `at_work` is the CPU seconds that live jobs still take.
 
     0. Jobs that were killed: they run again first.
-    1. Jobs passed over too often.
+    1. Jobs passed over so often that they would starve.
     2. Jobs that take about as long as all running and waiting jobs take together: started later, such a job would keep
        the whole machine waiting for one core. The longest first, counting the jobs that wait for it.
-    3. Jobs larger than a fair `share` of the memory. They need memory until their peak, and a job whose memory falls
+    3. Jobs passed over too often, by age. Towards the end of a build these may be all that is left: the order alone
+       lets most of the deck pass a large job whose turn comes late. Before urgent ones, they would all go by age.
+    4. Jobs larger than a fair `share` of the memory. They need memory until their peak, and a job whose memory falls
        early lets others grow sooner: so the time after the peak counts for a job, the time before it against it. An
        offset by job number spreads them out, so that kinds are mixed at any time.
-    4. The rest by the longest chain of jobs that begins with them, if a graph shows it: links, generators and long jobs
+    5. The rest by the longest chain of jobs that begins with them, if a graph shows it: links, generators and long jobs
        late in the order leave cores idle at the end. Otherwise by age rather than length, because only jobs that leave
        the deck make room for jobs not yet seen.
     """
@@ -334,7 +340,7 @@ def in_order(candidates: Sequence[Candidate], share: float, level: int, at_work:
 
 
 def patience(level: int) -> int:
-    """Return how often a job is passed over before it goes first."""
+    """Return how often a job is passed over before it goes first, except for urgent ones."""
     return max(PATIENCE, PATIENCE_PER_PLACE * level)
 
 
@@ -342,13 +348,15 @@ def _deck_order(candidate: Candidate, share: float, together: float, most: int) 
     curve = candidate.curve
     if candidate.first:
         rank, key = 0, 0.0
-    elif candidate.passed_over >= most:
+    elif candidate.passed_over >= STARVED * most:
         rank, key = 1, 0.0
     elif (tail := max(curve.duration, candidate.chain or 0.0)) > URGENT * together:
         rank, key = 2, -tail
+    elif candidate.passed_over >= most:
+        rank, key = 3, 0.0
     elif curve.peak > share:
         offset = SPREAD * together * (candidate.jid * GOLDEN % 1.0)
-        rank, key = 3, GROWTH_WEIGHT * curve.peak_age - curve.duration + offset
+        rank, key = 4, GROWTH_WEIGHT * curve.peak_age - curve.duration + offset
     else:
-        rank, key = 4, -(candidate.chain or 0.0)
+        rank, key = 5, -(candidate.chain or 0.0)
     return rank, key, candidate.arrived, candidate.jid
