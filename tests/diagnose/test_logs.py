@@ -105,7 +105,7 @@ FIRST_CAUSE = {
     "configure-run": ("configure-cannot-run", 6),
     "constexpr-limit": ("compile-limit", 2),
     "cstdint": ("cstdint-missing", 1),
-    "cuda-arch-empty": ("unknown-arch-name", 3),
+    "cuda-arch-empty": ("cmake-architectures-malformed", 3),
     "cuda-header": ("cuda-header-missing", 1),
     "cuda-not-found": ("cuda-not-found", 3),
     "cuda-toolkit-not-found": ("cuda-not-found", 8),

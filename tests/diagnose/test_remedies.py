@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.remedies import Case, check_that_it_repairs
+from support.remedies import GIT, Case, check_that_it_repairs
 
-GIT = "git -c user.name=a -c user.email=a@x.invalid -c init.defaultBranch=main"
 CMAKE = "rm -rf b && cmake -B b -G 'Unix Makefiles' {} >/dev/null && cmake --build b"
 LISTS = "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES C CXX)\n"
 OPENMP = LISTS + "add_library(a OBJECT a.c)\ntarget_compile_options(a PRIVATE -fopenmp)\nadd_executable(app m.c)\n"

@@ -6,17 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from support.remedies import Case, check_that_it_repairs
+from support.remedies import GIT, MAIN, NONE, WITHOUT_RIGHTS, C, Case, check_that_it_repairs
 
-NONE = "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES NONE)\n"
-C = "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES C)\n"
 LINE = "1 " + "+ 1 " * 40
-GIT = "git -c user.name=a -c user.email=a@x.invalid -c init.defaultBranch=main"
-MAIN = "int main(void) { return 0; }\n"
-WITHOUT_RIGHTS = (
-    'user() { if [ $(id -u) = 0 ]; then setpriv --bounding-set=-dac_override,-dac_read_search "$@"; else "$@"; fi; }; '
-)
-"""Root has no right but a user's."""
 
 CASES = [
     Case(

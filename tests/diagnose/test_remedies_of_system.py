@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.remedies import Case, check_that_it_repairs
+from support.remedies import GIT, LOCAL, Case, check_that_it_repairs
 
-GIT = "git -c user.name=a -c user.email=a@x.invalid -c init.defaultBranch=main -c protocol.file.allow=always"
-LOCAL = "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always; "
 FETCHED = {"Makefile": "all: f.tar.gz\n\tsha256sum -c sums && tar xzf f.tar.gz\nf.tar.gz:\n\tcp d/f.tar.gz .\n"}
 ARCHIVE = "mkdir -p d; test -e d/f.tar.gz || tar czf d/f.tar.gz Makefile; "
 SUBMODULE = (

@@ -19,9 +19,23 @@ VARIABLES = (
     *("NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "PKG_CONFIG_PATH", "TMPDIR", "MAKEFLAGS", "CUDA_HOME"),
     *("no_proxy", "NO_PROXY", "RUSTFLAGS", "CARGO_HOME", "GOFLAGS", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "PYTHONPATH"),
     *("PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CONSTRAINT", "PYTHONUTF8"),
+    *("TORCH_CUDA_ARCH_LIST", "CUDACXX", "JAVA_HOME", "CONDA_PREFIX", "CMAKE_GENERATOR", "CMAKE_PREFIX_PATH"),
+    *("PIP_REQUIRE_VIRTUALENV", "SOURCE_DATE_EPOCH", "DEB_BUILD_OPTIONS", "PYTHONHOME", "ALL_PROXY", "all_proxy"),
     *("TAR_OPTIONS", "CCACHE_DIR", "CCACHE_DISABLE", "CCACHE_COMPILER", "DISTCC_HOSTS", "LD_PRELOAD", "GLIBC_TUNABLES"),
 )
 """What a remedy sets; a test begins without."""
+
+NONE = "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES NONE)\n"
+C = "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES C)\n"
+MAIN = "int main(void) { return 0; }\n"
+GIT = "git -c user.name=a -c user.email=a@x.invalid -c init.defaultBranch=main -c protocol.file.allow=always"
+LOCAL = "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always; "
+"""Lets git fetch submodules from folders."""
+
+WITHOUT_RIGHTS = (
+    'user() { if [ $(id -u) = 0 ]; then setpriv --bounding-set=-dac_override,-dac_read_search "$@"; else "$@"; fi; }; '
+)
+"""`user COMMAND`: root has no right but a user's."""
 
 
 @dataclass(frozen=True)
