@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.remedies import Case, check_that_it_repairs
+from support.remedies import GIT, WITHOUT_RIGHTS, Case, check_that_it_repairs
 
 BACKEND = """\
 import zipfile
@@ -41,6 +41,13 @@ with zipfile.ZipFile(f"{name}-{version}-{tag}.whl", "w") as wheel:
 
 PIP = 'export PIP_CONFIG_FILE=/dev/null PIP_ROOT_USER_ACTION=ignore; pip() { /usr/bin/python3 -m pip "$@"; }; '
 ALONE = PIP + "export PIP_NO_INDEX=1; "
+SERVED = PIP + (
+    "python3 wheel.py p 1; mkdir -p w/simple/p; cp p-*.whl w/simple/p; rm -f port;"
+    " python3 -u -m http.server 0 --bind 127.0.0.1 -d w >port 2>&1 & server=$!; trap 'kill $server' EXIT;"
+    " until grep -q 'port [1-9]' port 2>/dev/null; do sleep 0.1; done;"
+    " port=$(sed -n 's/.*port \\([0-9]*\\).*/\\1/p' port); "
+)
+"""An index of packages on `$port`. The port of the build before goes first, so that it is not taken for this one's."""
 
 
 def isolated(imports: str, names: str) -> dict[str, str]:
@@ -316,6 +323,198 @@ CASES = [
         "export MORE='-o Acquire::Check-Valid-Until=false -o Acquire::Check-Date=false'; {}"
         "  # apt-get -o Acquire::Check-Valid-Until=false -o Acquire::Check-Date=false update",
         "apt-get gpg gpgconf",
+    ),
+    Case(
+        "pip-virtualenv-only",
+        {"wheel.py": WHEEL},
+        "python3 wheel.py p 1; " + ALONE + "export PIP_REQUIRE_VIRTUALENV=${PIP_REQUIRE_VIRTUALENV-1};"
+        " pip install --target d ./p-1-py3-none-any.whl",
+        "PIP_REQUIRE_VIRTUALENV=0",
+        "export PIP_REQUIRE_VIRTUALENV=0; {}",
+        "pip",
+    ),
+    Case(
+        "numpy-headers",
+        {
+            "a.c": "#include <numpy/arrayobject.h>\n",
+            "s/numpy/__init__.py": "def get_include():\n    return __path__[0] + '/core/include'\n",
+            "s/numpy/core/include/numpy/arrayobject.h": "",
+        },
+        "gcc -fsyntax-only a.c",
+        "export CPATH=\"$(python3 -c 'import numpy; print(numpy.get_include())')\"",
+        "export PYTHONPATH=$PWD/s; export CPATH=\"$(python3 -c 'import numpy; print(numpy.get_include())')\"; {}",
+        "gcc",
+    ),
+    Case(
+        "module-shadowed",
+        {
+            "nobody.py": "import nobody\nprint(nobody.version)\n",
+            "app.py": "import nobody\nprint(nobody.version)\n",
+            "s/nobody/__init__.py": "version = 1\n",
+        },
+        "PYTHONPATH=$PWD/s python3 app.py",
+        "rename the file of that name",
+        "mv nobody.py mine.py; {}  # rename the file of that name",
+        "python3",
+    ),
+    Case(
+        "zip-before-1980",
+        {"f": ""},
+        "test -e once || touch -d @0 f; touch once; python3 -m zipfile -c f.zip f",
+        "find . -exec touch {} +",
+        "find . -exec touch {} +; {}",
+        "python3",
+    ),
+    Case(
+        "pip-file-gone",
+        {"wheel.py": WHEEL, "requirements.txt": "p @ file:///nowhere/p-1-py3-none-any.whl\n"},
+        "python3 wheel.py p 1; " + ALONE + "pip install --target d -f . -r requirements.txt",
+        "replace NAME @ file:///... by NAME==VERSION",
+        "sed -i 's/ @ .*/==1/' requirements.txt; {}  # replace NAME @ file:///... by NAME==VERSION",
+        "pip",
+    ),
+    Case(
+        "sdist-other-name",
+        isolated("pass", ""),
+        ALONE + 'pip wheel "${WHAT-other @ file://$PWD/p}"',
+        "leave out NAME @",
+        "export WHAT=file://$PWD/p; {}  # leave out NAME @",
+        "pip",
+    ),
+    Case(
+        "extension-not-in-source",
+        {
+            "p_of_nobody/__init__.py": "from p_of_nobody import _C\n",
+            "site-packages/p_of_nobody/__init__.py": "from p_of_nobody import _C\n",
+            "site-packages/p_of_nobody/_C.py": "",
+        },
+        'export PYTHONPATH=$PWD/site-packages; eval "$FIRST"; python3 -c "import p_of_nobody"',
+        "cd /tmp",
+        "export FIRST='cd /tmp'; {}",
+        "python3",
+    ),
+    Case(
+        "python-home-wrong",
+        {".keep": ""},
+        'export PYTHONHOME=/nowhere; eval "$FIRST"; python3 -c pass',
+        "unset PYTHONHOME PYTHONPATH",
+        "export FIRST='unset PYTHONHOME PYTHONPATH'; {}",
+        "python3",
+    ),
+    Case(
+        "text-not-utf8",
+        {"setup.py": "text = open('README.md', encoding='utf-8').read()\n"},
+        "test -e README.md || printf '\\377\\376x\\0' >README.md; python3 setup.py",
+        "iconv -f UTF-16 -t UTF-8 ",
+        "iconv -f UTF-16 -t UTF-8 README.md >new; mv new README.md; {}",
+        "python3 iconv",
+    ),
+    Case(
+        "pyproject-faulty",
+        isolated("pass", ""),
+        f"test -e .git || {{ {GIT} init -q; git add .; {GIT} commit -qm a; echo '[project' >>p/pyproject.toml; }}; "
+        + ALONE
+        + "pip wheel ./p",
+        "git checkout -- pyproject.toml",
+        "(cd p; git checkout -- pyproject.toml); {}",
+        "pip git",
+    ),
+    Case(
+        "stale-build-environment",
+        {"CMakeLists.txt": "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES NONE)\n"},
+        "test -e once || { touch once; d=$PWD/pip-build-env-x/overlay/bin; mkdir -p $d; ln -s $(command -v ninja) $d;"
+        " cmake -G Ninja -B build -DCMAKE_MAKE_PROGRAM=$d/ninja >log; rm -r pip-build-env-x; }; cmake -G Ninja -B"
+        " build",
+        "rm -rf build",
+        "rm -rf build; {}",
+        "cmake ninja",
+    ),
+    Case(
+        "build-module-not-installed",
+        {
+            **isolated("import module_of_nobody", ""),
+            "p/pyproject.toml": "[build-system]\nrequires = ['module_of_nobody']\nbuild-backend = 'backend'\n"
+            "backend-path = ['.']\n",
+            "wheel.py": WHEEL,
+            "module_of_nobody.py": "",
+        },
+        "python3 wheel.py module_of_nobody 1 ./module_of_nobody.py; "
+        + ALONE
+        + "set -x; pip wheel -f . ${HOW---no-build-isolation} ./p",
+        "leave out --no-build-isolation",
+        "export HOW=; {}  # leave out --no-build-isolation",
+        "pip",
+    ),
+    Case(
+        "python-runs-program",
+        {
+            "setup.py": "import subprocess\ntry:\n    subprocess.run(['curl-config'], check=True)\n"
+            "except OSError as err:\n    raise SystemExit(f'Could not run curl-config: {err}')\n",
+            "found/curl-config": "#!/bin/sh\n",
+        },
+        "chmod +x found/*; export PATH=$FOUND/usr/bin:/bin; /usr/bin/python3 setup.py",
+        "put the folder that has curl-config on PATH",
+        "export FOUND=$PWD/found:; {}  # put the folder that has curl-config on PATH",
+        "python3",
+    ),
+    Case(
+        "npm-script-missing",
+        {"package.json": '{"scripts": {"compile": "true"}}\n'},
+        "export HOME=$PWD npm_config_update_notifier=false; npm run ${NAME-build}",
+        "npm run lists the names that there are",
+        "export HOME=$PWD NAME=$(npm run | grep -o compile); {}  # npm run lists the names that there are",
+        "npm",
+    ),
+    Case(
+        "npm-no-lock",
+        {"package.json": '{"name": "p", "version": "1.0.0"}\n'},
+        "export HOME=$PWD npm_config_offline=true npm_config_audit=false npm_config_update_notifier=false; npm ci",
+        "npm install writes package-lock.json",
+        "export HOME=$PWD npm_config_offline=true npm_config_audit=false; npm install"
+        "; {}  # npm install writes package-lock.json",
+        "npm",
+    ),
+    Case(
+        "index-not-trusted",
+        {"wheel.py": WHEEL},
+        SERVED + "pip download -d d --index-url http://0.0.0.0:$port/simple $MORE p",
+        "pip install --trusted-host 0.0.0.0",
+        "export MORE='--trusted-host 0.0.0.0'; {}  # pip install --trusted-host 0.0.0.0",
+        "pip",
+    ),
+    Case(
+        "socks-missing",
+        {"wheel.py": WHEEL},
+        SERVED + 'export ALL_PROXY=socks5://127.0.0.1:9 all_proxy=socks5://127.0.0.1:9; eval "$FIRST";'
+        " pip download -d d --index-url http://127.0.0.1:$port/simple p",
+        "unset all_proxy ALL_PROXY",
+        "export FIRST='unset all_proxy ALL_PROXY'; {}",
+        "pip",
+    ),
+    Case(
+        "source-tree-of-root",
+        {"setup.py": "from setuptools import setup\nsetup(name='p', py_modules=[])\n"},
+        WITHOUT_RIGHTS
+        + "test -e once || { touch once; /usr/bin/python3 setup.py -q egg_info; chown -R 12345 p.egg-info; };"
+        " user /usr/bin/python3 setup.py -q egg_info",
+        "rm -rf build dist *.egg-info",
+        "rm -rf build dist *.egg-info; {}",
+        "setpriv pip",
+        as_root=True,
+    ),
+    Case(
+        "apt-package-unknown",
+        {
+            "r/Packages": "Package: tool-of-nobody\nVersion: 1\nArchitecture: all\nMaintainer: x\nDescription: x\n"
+            "Filename: ./x.deb\nSize: 1\nSHA256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n",
+        },
+        'mkdir -p s/lists c; touch s/status; echo "deb [trusted=yes] file:$PWD/r ./" >list; apt-get() { command apt-get'
+        " -o Dir::Etc::sourcelist=$PWD/list -o Dir::Etc::sourceparts=- -o Dir::State=$PWD/s"
+        ' -o Dir::State::status=$PWD/s/status -o Dir::Cache=$PWD/c "$@"; };'
+        ' eval "$FIRST"; apt-get install -s tool-of-nobody',
+        "apt-get update",
+        "export FIRST='apt-get update'; {}",
+        "apt-get",
     ),
 ]
 

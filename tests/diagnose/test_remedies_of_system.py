@@ -262,6 +262,116 @@ CASES = [
         "kill $(cat pid); while kill -0 $(cat pid) 2>/dev/null; do :; done; true # End what runs from that folder",
         "gcc",
     ),
+    Case(
+        "socket-path-too-long",
+        {
+            "a.py": "import socket, tempfile\nwith tempfile.TemporaryDirectory() as folder:\n"
+            "    socket.socket(socket.AF_UNIX).bind(folder + '/socket')\n"
+        },
+        "export TMPDIR=${TMPDIR-$PWD/$(printf '%0120d' 0)}; mkdir -p $TMPDIR; python3 a.py",
+        "export TMPDIR=/tmp",
+        "export TMPDIR=/tmp; {}",
+        "python3",
+    ),
+    Case(
+        "mounted-noexec",
+        {
+            "run.sh": 'mkdir -p t; mount -t tmpfs -o noexec tmpfs t; mount | grep "$PWD/t"; export'
+            " TMPDIR=${TMPDIR-$PWD/t};"
+            " printf '#!/bin/sh\\n' >$TMPDIR/tool; chmod +x $TMPDIR/tool; $TMPDIR/tool\n"
+        },
+        "unshare -m bash run.sh",
+        "mkdir -p $HOME/tmp; export TMPDIR=$HOME/tmp",
+        "export HOME=$PWD; mkdir -p $HOME/tmp; export TMPDIR=$HOME/tmp; {}",
+        "unshare",
+        as_root=True,
+    ),
+    Case(
+        "path-with-spaces",
+        {
+            "Makefile": "all:\n\t@case \"$$PATH\" in *' '*) echo 'Your PATH contains spaces, TABs, and/or newline (\\n)"
+            " characters.'; exit 1;; esac\n"
+        },
+        "export PATH=$PATH${MORE-:/mnt/c/Program Files}; make",
+        "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export MORE=; {}",
+        "make",
+    ),
+    Case(
+        "git-identity",
+        {".keep": ""},
+        "export HOME=$PWD GIT_CONFIG_NOSYSTEM=1; git init -q r; git -C r -c user.useConfigOnly=true commit"
+        " --allow-empty -m a",
+        "git config --global user.name build && git config --global user.email build@example.invalid",
+        "export HOME=$PWD; git config --global user.name build && git config --global user.email"
+        " build@example.invalid; {}",
+        "git",
+    ),
+    Case(
+        "git-identity",
+        {".keep": ""},
+        "export HOME=$PWD GIT_CONFIG_NOSYSTEM=1; git init -q r; git -C r -c user.useConfigOnly=true commit"
+        " --allow-empty -m a",
+        "export GIT_COMMITTER_NAME=build GIT_COMMITTER_EMAIL=build@example.invalid GIT_AUTHOR_NAME=build"
+        " GIT_AUTHOR_EMAIL=build@example.invalid",
+        "export GIT_COMMITTER_NAME=build GIT_COMMITTER_EMAIL=build@example.invalid GIT_AUTHOR_NAME=build"
+        " GIT_AUTHOR_EMAIL=build@example.invalid; {}",
+        "git",
+    ),
+    Case(
+        "git-am-left",
+        {"f": "one\n"},
+        f'git() {{ command {GIT} "$@"; }}; test -e .git || {{ git init -q; git add f; git commit -qm a; echo two >f;'
+        " git commit -qam b; git format-patch -1 --stdout >x.patch; git am -q x.patch; git reset -q --hard HEAD~1; }"
+        " 2>log; git am -q x.patch",
+        "git am --abort",
+        f'git() {{ command {GIT} "$@"; }}; git am --abort; {{}}',
+        "git",
+    ),
+    Case(
+        "submodule-gitdir-gone",
+        {".keep": ""},
+        LOCAL + f"test -e c || {{ {GIT} init -q s; {GIT} -C s commit -q --allow-empty -m a; {GIT} init -q p; cd p;"
+        f" git submodule --quiet add $PWD/../s t; {GIT} commit -qm a; cd ..; git clone -q --recurse-submodules p c;"
+        ' rm -r c/.git/modules/t; }; cd c; eval "$FIRST"; git -C t log --format=%s',
+        "git submodule deinit -f PATH && git submodule update --init --recursive PATH",
+        "export FIRST='git submodule deinit -f t && git submodule update --init --recursive t'; {}"
+        "  # git submodule deinit -f PATH && git submodule update --init --recursive PATH",
+        "git",
+    ),
+    Case(
+        "fork-refused",
+        {"Makefile": "all:\n\tsleep 0\n"},
+        "chmod 777 .; setpriv --reuid=12345 --regid=12345 --clear-groups bash -c 'ulimit -Su 0; eval \"$FIRST\"; make'",
+        "ulimit -Su hard",
+        "export FIRST='ulimit -Su hard'; {}",
+        "setpriv make",
+        as_root=True,
+    ),
+    Case(
+        "empty-download",
+        {"Makefile": "all: f\n\tsha256sum -c sums || { sha256sum f; false; }\nf:\n\techo x >f\n", "f": ""},
+        'echo "$(echo x | sha256sum | cut -c-64)  f" >sums; make',
+        "Delete the file and fetch it again",
+        "rm f; {}  # Delete the file and fetch it again",
+        "make",
+    ),
+    Case(
+        "debian-source",
+        {
+            "p/debian/control": "Source: p\nMaintainer: x <x@x.invalid>\n\nPackage: p\nArchitecture:"
+            " all\nDescription: x\n",
+            "p/debian/changelog": "p (1-1) unstable; urgency=low\n\n  * x\n\n"
+            " -- x <x@x.invalid>  Thu, 01 Jan 2026 00:00:00 +0000\n",
+            "p/debian/source/format": "3.0 (quilt)\n",
+            "p/f": "one\n",
+        },
+        f"test -e p/.git || {{ tar czf p_1.orig.tar.gz --exclude debian p; cd p; {GIT} init -q; git add .;"
+        f' {GIT} commit -qm a; echo two >made; cd ..; }}; cd p; eval "$FIRST"; dpkg-source -b .',
+        "git clean -fdx",
+        "export FIRST='git clean -fdx'; {}",
+        "git dpkg-source",
+    ),
 ]
 
 
