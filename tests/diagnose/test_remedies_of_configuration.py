@@ -163,17 +163,17 @@ CASES = [
         "cmake ninja",
     ),
     Case(
-        "missing-library-file",
+        "library-path-wrong",
         {
             "CMakeLists.txt": f"{C}find_library(X x PATHS ${{CMAKE_SOURCE_DIR}}/old ${{CMAKE_SOURCE_DIR}}/new"
             " NO_DEFAULT_PATH)\nadd_executable(app m.c)\ntarget_link_libraries(app ${X})\n",
             "m.c": MAIN,
             "x.c": "",
         },
-        "test -e b || { mkdir old; gcc -shared x.c -o old/libx.so; cmake -G 'Unix Makefiles' -B b >log; mv old new; };"
+        "test -e new || { mkdir old; gcc -shared x.c -o old/libx.so; cmake -G 'Unix Makefiles' -B b >log; mv old new; };"
         " cmake -B b >log; cmake --build b",
-        "delete CMakeCache.txt",
-        "rm b/CMakeCache.txt; {}  # delete CMakeCache.txt",
+        "configure in an empty build folder",
+        "rm -r b; {}  # configure in an empty build folder",
         "cmake gcc",
     ),
     Case(
