@@ -72,7 +72,7 @@ FIRST_CAUSE = {
     "cmake-package-false": ("cmake-package-missing", 6),
     "cmake-package-version": ("cmake-package-version", 2),
     "cmake-package": ("cmake-package-of-table", 22),
-    "cmake-parse": ("cmake-error", 1),
+    "cmake-parse": ("cmake-syntax", 2),
     "cmake-pkg-config": ("cmake-package-missing", 5),
     "cmake-policy": ("cmake-unknown-command", 2),
     "cmake-preset": ("cmake-preset", 1),
