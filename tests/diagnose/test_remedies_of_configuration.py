@@ -170,7 +170,8 @@ CASES = [
             "m.c": MAIN,
             "x.c": "",
         },
-        "test -e new || { mkdir old; gcc -shared x.c -o old/libx.so; cmake -G 'Unix Makefiles' -B b >log; mv old new; };"
+        "test -e new || { mkdir old; gcc -shared x.c -o old/libx.so;"
+        " cmake -G 'Unix Makefiles' -B b >log; mv old new; };"
         " cmake -B b >log; cmake --build b",
         "configure in an empty build folder",
         "rm -r b; {}  # configure in an empty build folder",
