@@ -241,6 +241,17 @@ def test_why_the_picked_job_waits_stands_whole_below_the_table() -> None:
     assert len(rows) == 9
 
 
+@pytest.mark.parametrize(("width", "words"), [(80, "no memory for one more"), (160, "one more needs room for")])
+def test_where_a_place_is_free_a_waiting_row_says_what_one_more_job_lacks(width: int, words: str) -> None:
+    """Not only that each core has its job: the line above it says "2 running of 3"."""
+    story = builds.governed(2, 3)
+    why = "one more needs room for all peaks at once; each core has its job"
+    story.add(NOW, ev.JobsWaiting((3, 4, 5), "place", why))
+    rows = rows_of(story.state, 9, width)
+    assert sum(words in row for row in rows) == 3
+    assert why in " ".join(" ".join(rows_of(story.state, 9, width, cursor=4)[-2:]).split())
+
+
 def test_a_waiting_job_shows_how_long_it_waits_and_what_it_is_expected_to_need() -> None:
     assert rows_of(builds.governed(4, 1).state, 9)[-1].split()[-4:-1] == ["1:18", "~6.3", "GiB"]
 

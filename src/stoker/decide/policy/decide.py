@@ -120,7 +120,7 @@ def _full(view: View, level: int) -> Wait:
     """Say that as many jobs run as allowed."""
     places = "the only place is taken" if level == 1 else f"all {level} places are taken"
     if level < level_of(view):
-        places = "each core has its job; one more needs room for all peaks at once"
+        places = "one more needs room for all peaks at once; each core has its job"
     tokens = f", {view.tokens} more used by tools inside jobs" if view.tokens else ""
     busy = view.cores_taken and view.level is None  # a user's number says enough
     others = "; other programs keep the cores busy" if busy else ""

@@ -50,7 +50,11 @@ NEXT = "; next: "
 LEARNS = "waits to learn from "
 """Begins the text of a job whose size is a guess until another job has shown what its kind needs."""
 
-BRIEFLY = {LEARNS: "learns from ", "memory kept for ": "kept for "}
+BRIEFLY = {
+    LEARNS: "learns from ",
+    "memory kept for ": "kept for ",
+    "one more needs room for all peaks at once": "no memory for one more",
+}
 """Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
 
 NO_MEMORY, KEPT_FOR_OTHERS = "too little memory", "kept for what runs"
