@@ -12,7 +12,7 @@ from stoker.model.job_tree import ProcessRow, ProcessTree
 from stoker.model.state import BuildState, Estimate
 from stoker.model.update import Update
 from stoker.show.governing_text import GoverningReporter
-from stoker.show.killed_text import mark_text
+from stoker.show.killed_text import drain_text, mark_text
 from stoker.show.left_text import LEARNING, left_text
 from stoker.show.tui.pages import dashboard_page, header, meters, timeline_page
 from stoker.show.tui.pages.job_details import details
@@ -47,6 +47,24 @@ def test_a_guessed_size_is_called_a_guess_with_who_goes_first(width: int, words:
     row = rows(waiting("unknown", GUESS), width)[-1]
     assert words in row
     assert words or "…" not in row.split()[-1]
+
+
+@pytest.mark.parametrize(("failures", "drains"), [(1, True), (None, False), (3, False)])
+def test_while_the_build_tool_starts_nothing_more_after_a_kill_the_banner_says_so(
+    failures: int | None, *, drains: bool
+) -> None:
+    """Without a word of it the deck ran empty for minutes, with memory to spare."""
+    story = builds.Story().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8, failures=failures))
+    story.add(6, ev.SchedulerPlanned(1, 20, "dry-run", {"cxx": 20}))
+    story.add(7, *(ev.JobStarted(n, 1, 5000 + n, f"{n}.o", "cxx", builds.START + 7) for n in range(14)))
+    story.add(builds.NOW, ev.JobKilled("0.o", "shed", 1 << 30, 0, "", "0.9 GiB left"))
+    story.add(builds.NOW, ev.JobFinished(0, 1, "0.o", "cxx", 71, "failed", 1 << 30))
+    whole = "1 stopped to free memory; the step runs again once ninja's 13 jobs have ended"
+    shown = [text_of(line) for line in dashboard_page.banner(at(story.state), 80, 24, UNICODE)]
+    assert (whole in shown[0]) == drains
+    short = text_of(dashboard_page.banner(at(story.state), 60, 24, UNICODE)[0])
+    assert "1 stopped to free memory, will run again" in short
+    assert drain_text(story.add(builds.NOW + 1, ev.SchedulerEnded(1)).state) == ""
 
 
 @pytest.mark.parametrize("width", range(40, 201, 8))

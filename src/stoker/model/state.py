@@ -114,6 +114,13 @@ class Scheduler:
         enough = self.failures is not None and self.failed >= self.failures
         return self.ended is None and (enough or self.dropped > 0)
 
+    @property
+    def drains(self) -> bool:
+        """Whether it starts nothing more because it takes killed jobs for failed ones: these run with the step again
+        once it has ended."""
+        enough = self.failures is not None and self.failed + self.killed >= self.failures
+        return self.ended is None and not self.stops and self.killed > 0 and enough
+
 
 @dataclass(frozen=True, slots=True)
 class Retired:

@@ -43,6 +43,19 @@ def outlook_text(state: BuildState) -> str:
     return f"{counts}, {fate_text(state)}" if counts else ""
 
 
+def drain_text(state: BuildState) -> str:
+    """Return when killed jobs run again, while their build tool starts nothing more: `1 stopped to free memory; the
+    step runs again once ninja's 13 jobs have ended`. Empty otherwise."""
+    counts, drained = counts_text(state), next((s for s in state.schedulers.values() if s.drains), None)
+    if not counts or drained is None or state.phase == "stopping":
+        return ""
+    left = sum(job.sid == drained.sid for job in state.jobs.values())
+    if not left:
+        return ""
+    jobs = f"{drained.tool}'s {left} jobs have" if left > 1 else f"{drained.tool}'s last job has"
+    return f"{counts}; the step runs again once {jobs} ended"
+
+
 def fate_text(state: BuildState) -> str:
     """Return what happens to the jobs that were killed in this attempt."""
     return "will run again" if not state.over else "not built"

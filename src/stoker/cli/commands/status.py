@@ -153,7 +153,7 @@ def _waiting_lines(state: BuildState) -> list[str]:
 
 def _killed_texts(state: BuildState) -> list[str]:
     """Return what was killed and is to run again; of a build that has ended, all that was, and what it cost."""
-    now = killed_text.outlook_text(state)
+    now = killed_text.drain_text(state) or killed_text.outlook_text(state)
     return killed_text.cost_lines(state) if state.over else [now] if now else []
 
 

@@ -146,7 +146,7 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
         texts.append((g.warn, meters.UNGUARDED, "warn"))
     if alone := _alone_text(m, width - 2, g):
         texts.append((g.warn, alone, "warn"))
-    if killed := killed_text.outlook_text(state):
+    if killed := _killed_text(state, width - 2):
         texts.append((g.killed, killed, "killed"))
     return [
         fit((Part(f"{mark} {clauses(text, width - 2, g.ellipsis)}", f"{ink} bold"),), width)
@@ -175,6 +175,12 @@ def _failed_text(m: Moment, width: int, g: Glyphs) -> str:
         stops = f"; {stopping} stops" if stopping else ""
     rest = f"{more} failed{stops}{rest}"
     return elide_path(name, max(LEAST_FAILED_NAME, width - cell_len(rest)), g.ellipsis) + rest
+
+
+def _killed_text(state: BuildState, width: int) -> str:
+    """Return how many jobs were killed and when they run again, as exactly as `width` allows."""
+    drains = killed_text.drain_text(state)
+    return drains if drains and cell_len(drains) <= width else killed_text.outlook_text(state)
 
 
 def _paused_text(m: Moment) -> str:
