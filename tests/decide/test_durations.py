@@ -84,6 +84,17 @@ def test_one_kind_tells_something_of_another() -> None:
     assert 3.0 < expected(durations, "link", "d/lib.so") < 20.0
 
 
+def test_what_a_link_takes_does_not_follow_from_how_small_the_sources_are() -> None:
+    """Sources of 125 bytes that include much: two links were expected to take longer than all that was left."""
+    durations = Durations()
+    for number in range(5):
+        durations.add(job_of("cxx", f"d/{number}.o", 125), 15.0)
+    assert expected(durations, "cxx", "d/b.o", 125) == pytest.approx(15.0)
+    assert expected(durations, "link", "app") < 5.0
+    ended(durations, "link", "lib.so", 0.3)
+    assert expected(durations, "link", "app") < 3.0
+
+
 def test_running_jobs_count_as_what_they_will_come_to() -> None:
     """The first to end are the short ones: 60 others have run for ten times as long, and go on."""
     durations = Durations()

@@ -56,6 +56,12 @@ def test_memory_may_be_what_binds() -> None:
     assert seconds(left_of([10.0] * 40, held=8.0), [()], 4, memory=8.0) == pytest.approx(400.0, rel=0.1)
 
 
+def test_one_job_that_is_expected_to_hold_more_than_there_is_takes_no_longer_for_that() -> None:
+    left = Left(most=8.0)
+    left.add(KNOWN, 0, 10.0, 24.0)
+    assert seconds(left, [()], 4, memory=8.0) == pytest.approx(10.0)
+
+
 @given(
     st.lists(st.lists(st.floats(0.01, 100), min_size=1, max_size=20), min_size=1, max_size=6),
     st.floats(1, 64),

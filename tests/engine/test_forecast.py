@@ -515,6 +515,29 @@ def test_a_large_source_takes_longer_than_a_small_one(tmp_path: Path) -> None:
     assert found[1] > 5 * found[0]
 
 
+def test_a_first_build_with_little_memory_nears_its_end_with_every_job(tmp_path: Path) -> None:
+    """Small sources that include much, and links that are expected to hold more than there is: two seconds before its
+    end it was said to take three minutes more."""
+
+    def foretell(_output: str, tool: Tool, _argv: tuple[str, ...]) -> Foretold:
+        return Foretold(None, 1.2 * GIB if tool == "link" else 0.2 * GIB)
+
+    edges = [PlannedEdge((f"d/{n}.o",), "cxx", UNKNOWN, 0, 0, 125) for n in range(24)]
+    edges += [PlannedEdge((name,), "link", UNKNOWN, 1) for name in ("one.so", "two.so")]
+    with (tmp_path / "graph").open("wb") as file:
+        write_graph(file, edges, [(), (0,)], [""], exact=True)
+    plan = Plan(PlanSummary(26, 0, 26, {"cxx": 24, "link": 2}, ""), None, 0, PlanGraph.load(tmp_path / "graph"))
+    build = Build(Forecast(foretell), plan, cores=2.0)
+    build.machine = replace(build.machine, memory_budget=GIB // 2, memory_available=GIB // 2)
+    build.sample(0.0)
+    for n in range(0, 24, 2):
+        build.run(5.0 * n, 5.0 * n + 10, f"d/{n}.o", f"d/{n + 1}.o")
+        found, truth = build.left(5.0 * n + 10), 120.0 - (5.0 * n + 10)  # without the links
+        if n >= 4:
+            assert found.low - 4.0 <= truth <= found.high
+    assert found.seconds < 10.0
+
+
 def test_the_chain_of_a_job_is_its_own_time_and_that_of_what_waits_for_it(plan_of: Write) -> None:
     edges = {"gen.o": (0, 10.0), "a.o": (1, 20.0), "b.o": (1, 40.0), "app": (2, 5.0), "alone.o": (3, 7.0)}
     build = Build(Forecast(), plan_of(edges, [(), (0,), (1,), ()]))

@@ -54,12 +54,14 @@ class Left:
     """The remaining work of a build, in seconds of single jobs, summed up job by job.
 
     `remembered` is the seconds of jobs that have been built before, `held` is the bytes that jobs hold times their
-    seconds; `longest` and `work` hold, for each group of the plans, its longest job and the sum of its jobs.
+    seconds, of each job `most` bytes at most: one that is expected to hold more than there is runs alone; `longest` and
+    `work` hold, for each group of the plans, its longest job and the sum of its jobs.
     """
 
     seconds: float = 0.0
     remembered: float = 0.0
     held: float = 0.0
+    most: float = math.inf
     longest: dict[int, float] = field(default_factory=dict)
     work: dict[int, float] = field(default_factory=dict)
 
@@ -67,7 +69,7 @@ class Left:
         """Add a job of the group `group` that needs `seconds` and holds `held` bytes on average."""
         self.seconds += seconds
         self.remembered += seconds * (job.of.by in REMEMBERED)
-        self.held += seconds * held
+        self.held += seconds * min(held, self.most)
         self.work[group] = self.work.get(group, 0.0) + seconds
         self.longest[group] = max(self.longest.get(group, 0.0), seconds)
 

@@ -326,7 +326,8 @@ class Forecast:
         ]
         places, alone = self._places, self._places.alone
         self._durations.update([*young, *others], alone=alone)
-        left, deps, firsts = Left(), list[Sequence[int]](), dict[int, int]()
+        memory = self._memory(state)
+        left, deps, firsts = Left(most=memory), list[Sequence[int]](), dict[int, int]()
         for sid, edges in running.items():
             remaining, first = self._plans[sid], len(deps)
             firsts[sid] = first
@@ -347,7 +348,7 @@ class Forecast:
             done=self._spent + sum(ages),
             ended=sums.ended,
             rule=self._rule_of_three(len(others), sums),
-            memory=self._memory(state),
+            memory=memory,
         )
         self._chains = _by_scheduler(ways_to_end(left, deps), firsts)
         self.chains_version += 1
