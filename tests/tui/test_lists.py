@@ -168,6 +168,25 @@ async def test_a_click_picks_a_job_and_another_opens_it() -> None:
         assert isinstance(app.screen, JobBox)
 
 
+@pytest.mark.parametrize("width", [80, 120])
+async def test_a_click_on_a_heading_sorts_by_it(width: int) -> None:
+    async with shown(governed(), size=(width, 30)) as (app, pilot):
+
+        async def click(word: str) -> str:
+            lines = text_of(app).splitlines()
+            y, line = next((n, line) for n, line in enumerate(lines) if "/expected" in line)
+            await pilot.click(offset=(line.index(word) + 1, y))
+            await settle(pilot)
+            return text_of(app).splitlines()[y]
+
+        assert "mem▾/expected" in await click("mem")
+        assert "mem/expected▾" in await click("expected")
+        assert "▾" not in (await click("running")).replace("by name▾", "")
+        assert "time▾" in await click("time")
+        assert "time▾" in await click("cpu")
+        assert "jobs are sorted by time, memory, expected or name, not by cpu" in text_of(app)
+
+
 async def test_the_box_about_a_job_holds_what_can_be_done_and_a_click_does_it() -> None:
     source = governed()
     async with shown(source, "down", "enter", size=(120, 40)) as (app, pilot):

@@ -226,18 +226,25 @@ def _columns(state: BuildState, width: int) -> list[Column]:
 
 
 def _heading(title: str, columns: list[Column], width: int, view: JobView, g: Glyphs) -> Line:
-    tail = [Part(" " + pad(_head(c, view, g), c.width, right=c.right), "text_dim") for c in columns]
+    tail = [part for column in columns for part in _head(column, view, g)]
     title += f" by name{g.sorted_by}" if view.order == "name" else ""
     title = clauses(title, max(0, width - width_of(tail) - 2), g.ellipsis)
     room = max(0, width - width_of(tail) - len(title) - 2)
-    return fit((Part(f"{title} ", "accent"), Part(g.rule * room, "rule"), Part(" "), *tail), width)
+    named = aimed((Part(f"{title} ", "accent"), Part(g.rule * room, "rule")), "sort:name")
+    return fit((*named, Part(" "), *tail), width)
 
 
-def _head(column: Column, view: JobView, g: Glyphs) -> str:
-    """Return a column's heading, marked if the jobs are sorted by it."""
-    sorts = {"mem": "memory"}
-    titles = column.title.split("/")
-    return "/".join(f"{title}{g.sorted_by}" if sorts.get(title, title) == view.order else title for title in titles)
+def _head(column: Column, view: JobView, g: Glyphs) -> Line:
+    """Return a column's heading after a blank, marked if the jobs are sorted by it; a click sorts by it."""
+    orders = ["memory" if title == "mem" else title for title in column.title.split("/")]
+    marks = [g.sorted_by if order == view.order else "" for order in orders]
+    text = "/".join(f"{title}{mark}" for title, mark in zip(column.title.split("/"), marks, strict=True))
+    texts = (" " + pad(text, column.width, right=column.right)).split("/")
+    slashes = ["/"] * (len(texts) - 1) + [""]
+    return tuple(
+        Part(f"{text}{slash}", "text_dim", f"sort:{order}")
+        for text, slash, order in zip(texts, slashes, orders, strict=True)
+    )
 
 
 def _job_line(

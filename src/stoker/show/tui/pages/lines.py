@@ -17,7 +17,8 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 
 class Part(NamedTuple):
-    """A piece of a line. `target` is what a click on it means: `job:12`, `row:3`, `key:output`; empty for nothing."""
+    """A piece of a line. `target` is what a click on it means: `job:12`, `row:3`, `sort:name`, `key:output`; empty for
+    nothing."""
 
     text: str
     ink: str | Ink = "text"

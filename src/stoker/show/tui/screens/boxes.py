@@ -27,7 +27,7 @@ WHEEL_ROWS = 3
 """Lines per notch of the wheel, as in most programs."""
 
 MOUSE = (
-    ("click", "Pick a row; a second click opens it. On a key of the last line: press it"),
+    ("click", "Pick a row; a second click opens it. On a heading of jobs: sort. On a key of the last line: press it"),
     ("wheel", "Scroll, or go through a list"),
     ("Shift", "Hold it to select text. To do without the mouse: 'mouse: off' in the settings"),
 )

@@ -134,8 +134,21 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self.order = ORDERS[(ORDERS.index(self.order) + by) % len(ORDERS)]
         self.redraw()
 
+    def _sort_by(self, column: str) -> None:
+        """Sort the jobs by the column, if they can be sorted by it."""
+        order = next((order for order in ORDERS if order == column), None)
+        if order is None:
+            self.viewer.inform(f"jobs are sorted by {', '.join(ORDERS[:-1])} or {ORDERS[-1]}, not by {column}")
+            return
+        self.order = order
+        self.redraw()
+
     def pick(self, target: str, *, again: bool) -> None:
-        """Put the cursor on the job; open it on a double click, or if the cursor was there already."""
+        """Put the cursor on the job; open it on a double click, or if the cursor was there already. On a column's
+        heading: sort by it."""
+        if not target.isdecimal():
+            self._sort_by(target)
+            return
         jid = int(target)
         opens = again or self.cursor == jid
         self._put_cursor(jid)
