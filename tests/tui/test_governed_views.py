@@ -237,7 +237,7 @@ def test_the_cursor_reaches_the_last_job_on_deck() -> None:
 def test_why_the_picked_job_waits_stands_whole_below_the_table() -> None:
     rows = rows_of(builds.governed(4, 40).state, 9, cursor=6)
     whole = " ".join(" ".join(rows[-2:]).split())
-    assert "it waits: memory is kept for lib/libonnx_proto.a, and for what runs; 614 MiB unused" in whole
+    assert "libonnx_proto.a waits: memory is kept for lib/libonnx_proto.a, and for what runs; 614 MiB unused" in whole
     assert len(rows) == 9
 
 

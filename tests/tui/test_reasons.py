@@ -227,7 +227,7 @@ def test_a_reason_with_figures_says_how_old_it_is() -> None:
     state = builds.governed(3, 30).state
     waiting = state.jobs[4]
     lines = [text_of(line) for line in table(at(state), 120, 20, JobView(cursor=waiting.jid), UNICODE)]
-    assert any("it waits: " in line and "614 MiB spare above the reserve (1:08 ago)" in line for line in lines)
+    assert any(" waits: " in line and "614 MiB spare above the reserve (1:08 ago)" in line for line in lines)
     box = "\n".join(map(text_of, details(waiting, state, builds.START + builds.NOW, 120, UNICODE)))
     assert "(1:08 ago)" in box
     box = "\n".join(map(text_of, details(waiting, state, builds.START + 3657, 120, UNICODE)))

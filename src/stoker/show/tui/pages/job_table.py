@@ -72,6 +72,9 @@ LEAST_WITH_WHY, MOST_WHY, LEAST_REASON = 6, 3, 32
 """Lines of the table from which the picked job's reason is shown below it, its maximum lines, and the cells that the
 next job's reason needs after the counts."""
 
+MOST_NAMED = 24
+"""Maximum cells of the job's name before its reason."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -162,19 +165,23 @@ def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line
 def _below(m: Moment, view: JobView, width: int, g: Glyphs) -> list[Line]:
     """Return the lines below the table: why the picked job waits, or that it has ended and nothing is picked now."""
     if not view.ended:
-        return _why_lines(m.state.jobs.get(view.cursor or 0), m.now, width)
+        return _why_lines(m.state.jobs.get(view.cursor or 0), m.now, width, g)
     rest = f" has ended; nothing is picked: {m.key('job.down')} picks a job"
     name = elide_path(view.ended, max(1, width - 2 - cell_len(rest)), g.ellipsis)
     return [fit((Part(f"  {name}{rest}", "text_dim"),), width)]
 
 
-def _why_lines(job: Job | None, now: float, width: int) -> list[Line]:
-    """Return why the picked job waits, in full: its row shows only a part of it."""
+def _why_lines(job: Job | None, now: float, width: int, g: Glyphs) -> list[Line]:
+    """Return why the picked job waits, in full: its row shows only a part of it. The job is named, as the wheel picks
+    another one while the eye is on the first."""
     why = dated_reason(job, now) if job is not None else ""
-    head = "  it waits: "
-    pieces = wrap(why, max(1, width - cell_len(head)), MOST_WHY)
-    heads = [head, *[" " * len(head)] * len(pieces)]
-    return [fit((Part(heads[n], "on_deck"), Part(piece)), width) for n, piece in enumerate(pieces)]
+    if job is None or not why:
+        return []
+    name = plain_name(job.output) or f"pid {job.pid}"
+    head = f"{elide_path(name, min(MOST_NAMED, width // 4), g.ellipsis)} waits: "
+    first, *more = wrap(head + why, max(1, width - 4), MOST_WHY)
+    lines = [(Part(f"  {first[: len(head)]}", "on_deck"), Part(first[len(head) :]))]
+    return [fit(line, width) for line in (*lines, *((Part(f"    {piece}"),) for piece in more))]
 
 
 def lately(state: BuildState, width: int, rows: int, g: Glyphs, words: str = "") -> list[Line]:
