@@ -15,7 +15,7 @@ from stoker.show.tui.pages.lines import BLANK, Line, Part, section
 from stoker.show.tui.pages.names import found_text
 from stoker.show.tui.screens.page_screen import FilteredScreen
 
-TITLE = "decisions and notices, without failures and starts that fit"
+TITLE = "decisions and notices, without failures and routine starts"
 """Says what is left out; a thaw is part of the entry of its freeze."""
 
 
