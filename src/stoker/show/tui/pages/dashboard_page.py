@@ -66,11 +66,12 @@ TALL = 36
 
 def dashboard(m: Moment, width: int, height: int, g: Glyphs, view: JobView, tail: list[Line]) -> list[Line]:
     """Return all lines of the dashboard; `tail` is the end of the output, for while no job runs or if there is room."""
-    lines = [header.title(m, width, g), header.progress(m, width, g)]
+    lines = [header.progress(m, width, g)]
     roomy = height >= 22
     rows = meters.meter_rows(m.state, height)
     lines += [BLANK] * (roomy and not (meters.explained(m.state, rows) and height < 30))
     lines += meters.meters(m, width, g, rows)
+    lines.insert(0, header.title(m, width, g, bannered=len(lines) + 1 < height))
     lines += [*banner(m, width, height, g), *_absence(m, width, g)]
     drawn = _chart(m, width, height - len(lines), g) if roomy else []
     lines += drawn or [BLANK] * roomy

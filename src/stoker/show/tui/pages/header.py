@@ -53,11 +53,12 @@ def shown_command(state: BuildState) -> str:
     return clean(" ".join(state.command))
 
 
-def title(m: Moment, width: int, g: Glyphs) -> Line:
-    """Return name, command, step, phase, elapsed time, and the link if it is not live."""
+def title(m: Moment, width: int, g: Glyphs, *, bannered: bool = False) -> Line:
+    """Return name, command, step, phase, elapsed time, and the link if it is not live; `bannered`: not where a banner
+    of the page says so, with more words."""
     state = m.state
     right = _step(state, width) if width >= LEAST_STEP else []
-    link, ink = link_text(m)
+    link, ink = ("", "") if bannered and m.link in ("lost", "journal") else link_text(m)
     if link:
         right += [Part(link, ink), GAP]
     right += [*_phase(m, g), GAP]
