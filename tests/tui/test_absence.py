@@ -52,6 +52,15 @@ def test_the_line_counts_what_is_new(seconds: float, counts: tuple[int, int, int
     assert absence_text(LEFT, Look(START + seconds, *counts)) == text
 
 
+@pytest.mark.parametrize(("done", "text"), [(15, "5 jobs done, the step runs again"), (10, "the step runs again")])
+def test_the_line_says_that_the_step_was_begun_again(done: int, text: str) -> None:
+    back = replace(LEFT, time=START + 64, done=done, attempt=2)
+    assert absence_text(LEFT, back) == f"since you left 1:04 ago: {text}"
+    assert "again" not in absence_text(back, replace(back, time=START + 128))
+    state = builds.running(3).add(builds.NOW, ev.StepStarted(2, 4, "build", (), 1, attempt=2)).state
+    assert look_of(state, START).attempt == 2
+
+
 def test_a_look_counts_all_kills_of_the_build_whatever_becomes_of_the_jobs() -> None:
     state = replace(
         builds.running(3).state, restraint=Restraint(frozen=6), lost={"memory": Lost(2, 9.0), "shed": Lost(1, 3.0)}

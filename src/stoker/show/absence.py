@@ -38,6 +38,8 @@ def absence_text(left: Look, back: Look) -> str:
         if number > 0:
             jobs = f"{number}" if news else count(number, "job")  # only the first count names its noun
             news.append(f"{jobs} {how}" if how else count(number, "freeze"))
+    if back.attempt > left.attempt:
+        news.append("the step runs again")
     return f"since you left {format_duration(back.time - left.time)} ago: {', '.join(news) or 'no job has ended'}"
 
 
