@@ -12,6 +12,9 @@ Path = tuple[int, ...]
 
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
+_LEFT_OUT = -1
+"""The choice of a repetition that may be empty to be so."""
+
 _GROUPS = (_constants.SUBPATTERN, _constants.ATOMIC_GROUP)
 
 
@@ -28,7 +31,10 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def ways(pattern: str) -> list[str]:
-    """Return a line for each alternative anywhere in a pattern that takes it, with `~` for what may be anything."""
+    """Return a line for each alternative anywhere in a pattern that takes it, with `~` for what may be anything.
+
+    A part that may be left out is an alternative to none.
+    """
     parsed = _parser.parse(pattern)
     taken = [{path[:at]: path[at] for at in range(len(path))} for path in _branches(parsed, ())]
     return [_line(parsed, choices, ()) for choices in taken]
@@ -42,6 +48,8 @@ def _branches(parsed: Any, at: Path) -> Iterator[Path]:
                 yield (*here, choice)
                 yield from _branches(inside, (*here, choice))
         elif kind in (*_REPEATS, *_GROUPS):
+            if kind in _REPEATS and argument[0] == 0:
+                yield (*here, _LEFT_OUT)
             yield from _branches(_inside(kind, argument), here)
 
 
@@ -52,7 +60,7 @@ def _line(parsed: Any, choices: Mapping[Path, int], at: Path) -> str:
         if kind is _constants.BRANCH:
             choice = choices.get(here, 0)
             line += _line(argument[1][choice], choices, (*here, choice))
-        elif kind in _REPEATS:
+        elif kind in _REPEATS and choices.get(here) != _LEFT_OUT:
             line += _line(argument[2], choices, here) * max(1, argument[0])
         elif kind in _GROUPS:
             line += _line(_inside(kind, argument), choices, here)
