@@ -348,6 +348,94 @@ CASES = [
         "export DEB_BUILD_OPTIONS=nocheck; {}",
         "make",
     ),
+    Case(
+        "opencv4-pkg-config",
+        {"lib/opencv4.pc": "Name: o\nDescription: o\nVersion: 4.6.0\nCflags: -DFOUND\n"},
+        "export HOME=$PWD PKG_CONFIG_LIBDIR=$PWD/lib; pkg-config --cflags opencv",
+        "mkdir -p $HOME/pc; ln -s $(pkg-config --variable=pcfiledir opencv4)/opencv4.pc $HOME/pc/opencv.pc;"
+        " export PKG_CONFIG_PATH=$HOME/pc",
+        "export HOME=$PWD PKG_CONFIG_LIBDIR=$PWD/lib;"
+        " mkdir -p $HOME/pc; ln -s $(pkg-config --variable=pcfiledir opencv4)/opencv4.pc $HOME/pc/opencv.pc;"
+        " export PKG_CONFIG_PATH=$HOME/pc; {}",
+        "pkg-config",
+    ),
+    Case(
+        "cmake-preset",
+        {
+            "CMakeLists.txt": NONE,
+            "CMakePresets.json": '{"version": 3, "configurePresets": [{"name": "linux-release", "generator": "Ninja",'
+            ' "binaryDir": "b"}]}\n',
+        },
+        "cmake --preset ${NAME-release}",
+        "cmake --list-presets",
+        'export NAME=$(cmake --list-presets | grep -o "[a-z]*-release"); {}',
+        "cmake ninja",
+    ),
+    Case(
+        "cmake-lto-unsupported",
+        {
+            "CMakeLists.txt": f"{C}include(CheckIPOSupported)\nif(CMAKE_INTERPROCEDURAL_OPTIMIZATION)\n"
+            "  check_ipo_supported(LANGUAGES C)\nendif()\n"
+        },
+        "rm -rf b; cmake -B b -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON -DCMAKE_C_COMPILER_AR=/bin/false"
+        " -DCMAKE_C_COMPILER_RANLIB=/bin/false $OPTIONS",
+        "-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF",
+        "export OPTIONS=-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF; {}",
+        "cmake",
+    ),
+    Case(
+        "no-name-resolution",
+        {
+            "CMakeLists.txt": f"{NONE}include(FetchContent)\n"
+            "FetchContent_Declare(fmt GIT_REPOSITORY https://git.invalid/fmt)\nFetchContent_MakeAvailable(fmt)\n",
+            "fmt/CMakeLists.txt": "",
+        },
+        "rm -rf b; cmake -B b $OPTIONS",
+        "-DFETCHCONTENT_SOURCE_DIR_NAME=/path/to/its/sources",
+        "export OPTIONS=-DFETCHCONTENT_SOURCE_DIR_FMT=$PWD/fmt; {}"
+        "  # -DFETCHCONTENT_SOURCE_DIR_NAME=/path/to/its/sources",
+        "cmake git",
+    ),
+    Case(
+        "names-a-package",
+        {
+            "CMakeLists.txt": f"{NONE}find_file(FOUND fftw3.h PATH_SUFFIXES include NO_CMAKE_SYSTEM_PATH)\n"
+            'if(NOT FOUND)\n  message(FATAL_ERROR "libfoo needs FFTW3, please install it.")\nendif()\n',
+            "found/include/fftw3.h": "",
+        },
+        "rm -rf b; cmake -B b $OPTIONS",
+        "-DCMAKE_PREFIX_PATH=/path",
+        "export OPTIONS=-DCMAKE_PREFIX_PATH=$PWD/found; {}  # -DCMAKE_PREFIX_PATH=/path",
+        "cmake",
+    ),
+    Case(
+        "configure-cannot-run",
+        {"configure.ac": "AC_INIT([p], [1])\nAC_PROG_CC\nAC_OUTPUT\n", "x.c": ""},
+        "mkdir -p d; gcc -shared x.c -Wl,-soname,libfar.so.1 -o d/libfar.so.1; test -e configure || autoconf;"
+        ' export LDFLAGS="-Wl,--no-as-needed $PWD/d/libfar.so.1"; eval "$FIRST"; ./configure',
+        "Unset LDFLAGS, CFLAGS and LD_LIBRARY_PATH",
+        "export FIRST='unset LDFLAGS CFLAGS LD_LIBRARY_PATH'; {}  # Unset LDFLAGS, CFLAGS and LD_LIBRARY_PATH",
+        "autoconf gcc",
+    ),
+    Case(
+        "meson-linker",
+        {"meson.build": "project('p', 'c')\n"},
+        'export LDFLAGS=-fuse-ld=gone; eval "$FIRST"; meson setup build',
+        "unset LDFLAGS CC_LD CXX_LD",
+        "export FIRST='unset LDFLAGS CC_LD CXX_LD'; rm -r build; {}",
+        "meson gcc",
+    ),
+    Case(
+        "meson-file-missing",
+        {"meson.build": "project('p')\nsubdir('s')\n", "s/meson.build": ""},
+        LOCAL
+        + f"test -e c || {{ (cd s; {GIT} init -q; git add .; {GIT} commit -qm a); {GIT} init -q p; cp meson.build p;"
+        f" cd p; git submodule --quiet add $PWD/../s s; git add .; {GIT} commit -qm a; cd ..; git clone -q p c; }};"
+        ' cd c; eval "$FIRST"; meson setup build',
+        "git submodule update --init --recursive",
+        "export FIRST='git submodule update --init --recursive; rm -rf build'; {}",
+        "meson git",
+    ),
 ]
 
 

@@ -211,6 +211,14 @@ CASES = [
         "export OPTIONS=-DCUDA_nppi_LIBRARY=/usr/local/cuda/lib64/libnppc.so; {}",
         "cmake",
     ),
+    Case(
+        "cuda-folder-named",
+        {"Makefile": "k.i: k.cu\n\t$(or $(CUDA_PATH),/usr/local/cuda)/bin/nvcc -E k.cu -o k.i\n", "k.cu": ""},
+        'set -x; export CUDA_PATH=/srv/cuda-10.0; eval "$FIRST"; make',
+        "export PATH=/usr/local/cuda/bin:$PATH",
+        "export FIRST='unset CUDA_PATH; export PATH=/usr/local/cuda/bin:$PATH'; {}",
+        "nvcc make",
+    ),
 ]
 
 

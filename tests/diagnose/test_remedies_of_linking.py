@@ -295,6 +295,32 @@ CASES = [
         "export FIRST='unset LD_LIBRARY_PATH'; {}",
         "gcc",
     ),
+    Case(
+        "objects-not-compiled",
+        {
+            "Makefile": "build/app: build/compiled\n\tgcc build/m.o -o build/app\n"
+            "build/compiled: m.c\n\tmkdir -p build; gcc -c m.c -o build/m.o; touch build/compiled\n",
+            "m.c": MAIN,
+        },
+        "test -e once || { make && rm build/m.o build/app; touch once; } >log; make",
+        "elete the build folder and build again",
+        "rm -r build; {}  # delete the build folder and build again",
+        "gcc make",
+    ),
+    Case(
+        "loaded-symbol-of-package",
+        {
+            "new.c": "int png_create_read_struct(void) { return 0; }\n",
+            "old.c": "int x;\n",
+            "m.c": "int png_create_read_struct(void);\nint main(void) { return png_create_read_struct(); }\n",
+        },
+        "for n in old new; do mkdir -p $n; gcc -shared -fPIC $n.c -o $n/libpng_of_nobody.so; done;"
+        " gcc m.c -Lnew -lpng_of_nobody -Wl,-rpath,$PWD/new,--enable-new-dtags -o app;"
+        ' export LD_LIBRARY_PATH=$PWD/old; eval "$FIRST"; ./app',
+        "unset LD_LIBRARY_PATH",
+        "export FIRST='unset LD_LIBRARY_PATH'; {}",
+        "gcc",
+    ),
 ]
 
 

@@ -516,6 +516,57 @@ CASES = [
         "export FIRST='apt-get update'; {}",
         "apt-get",
     ),
+    Case(
+        "tls-plain-answer",
+        {"wheel.py": WHEEL},
+        SERVED + "export PIP_RETRIES=0; pip download -d d --index-url ${SCHEME-https}://127.0.0.1:$port/simple p",
+        "write http:// in its address",
+        "export SCHEME=http; {}  # write http:// in its address",
+        "pip",
+    ),
+    Case(
+        "requirement-of-environment",
+        {"wheel.py": WHEEL, "run.py": "import pkg_resources\npkg_resources.require('needed-of-nobody>=1')\n"},
+        "python3 wheel.py needed_of_nobody 1; export PYTHONPATH=$PWD/d; /usr/bin/python3 run.py",
+        "python -m pip install -U 'needed-of-nobody'",
+        ALONE + 'python() { /usr/bin/python3 "$@"; }; PIP_FIND_LINKS=. PIP_TARGET=d'
+        " python -m pip install -U 'needed-of-nobody'; {}",
+        "pip",
+    ),
+    Case(
+        "go-vendoring",
+        {
+            "go.mod": "module x\n\ngo 1.19\n\nrequire local.invalid/y v0.0.0\n\nreplace local.invalid/y => ./y\n",
+            "m.go": 'package main\n\nimport _ "local.invalid/y"\n\nfunc main() {}\n',
+            "y/go.mod": "module local.invalid/y\n\ngo 1.19\n",
+            "y/y.go": "package y\n",
+            "vendor/modules.txt": "",
+        },
+        "export GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD; go vet .",
+        "go mod tidy; go mod vendor",
+        "export GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD; go mod tidy; go mod vendor; {}",
+        "go",
+    ),
+    Case(
+        "go-c-sources",
+        {"go.mod": "module x\n\ngo 1.19\n", "a.go": "package x\n", "m.c": "int x;\n"},
+        "export CGO_ENABLED=1 GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD; go build",
+        "//go:build ignore",
+        "sed -i '1i //go:build ignore' m.c; {}",
+        "go gcc",
+    ),
+    Case(
+        "go-embed-missing",
+        {
+            "go.mod": "module x\n\ngo 1.19\n",
+            "m.go": 'package x\n\nimport _ "embed"\n\n//go:generate touch page.html\n\n//go:embed page.html\nvar'
+            " page string\n",
+        },
+        "export GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD; go list -deps . >log",
+        "go generate ./...",
+        "export GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD; go generate ./...; {}",
+        "go",
+    ),
 ]
 
 
