@@ -151,6 +151,8 @@ def test_escapes_carriage_returns_and_junk_around_an_error() -> None:
     coloured = "\x1b[01m\x1b[Ka.cpp:3:12:\x1b[m\x1b[K \x1b[01;31m\x1b[Kerror: \x1b[m\x1b[Kno\x1b]8;;x\x1b\\\n"
     (match,) = matches(coloured)
     assert match.text == "a.cpp:3:12: error: no"
+    (pasted,) = matches(coloured.replace("\x1b]8;;x\x1b\\", "").replace("\x1b", ""))  # a browser drops the escapes
+    assert pasted.text == match.text
     assert found(f"10%\r50%\r{WRONG}\r100%\n") == [("compile-error", 1)]
 
 

@@ -27,6 +27,9 @@ NEAR = 8192
 _COLOUR = re.compile(rb"\x1b\[[0-9;:]*+[mK]")
 """Colours and erasures (SGR and EL, ECMA-48), which gcc and clang put between the words of an error."""
 
+_PASTED = re.compile(rb"\[(?:\d{1,2}(?:;\d{1,3}){0,3})?m\[K")
+"""What is left of them where a browser or an editor has dropped the escape characters."""
+
 
 class Readable(Protocol):
     """The part of a file's interface that is needed here."""
@@ -55,6 +58,7 @@ def blocks(file: Readable, line: int = 1) -> Iterator[Block]:
     for data in chain(_portions(file), (None,)):
         if data is not None:
             plain = _COLOUR.sub(b"", data) if b"\x1b" in data else data
+            plain = _PASTED.sub(b"", plain) if b"m[K" in plain else plain
             behind += len(plain) if waiting else 0
             waiting.append(plain)
         # A portion may be shorter than NEAR, as the end of the file is.
