@@ -436,6 +436,34 @@ CASES = [
         "export FIRST='git submodule update --init --recursive; rm -rf build'; {}",
         "meson git",
     ),
+    Case(
+        "cmake-syntax",
+        {"CMakeLists.txt": NONE},
+        f"test -e .git || {{ {GIT} init -q; git add .; {GIT} commit -qm a; echo 'set(A' >>CMakeLists.txt; }};"
+        " rm -rf b; cmake -B b",
+        "git checkout --",
+        "git checkout -- CMakeLists.txt; {}",
+        "git cmake",
+    ),
+    Case(
+        "make-no-makefile",
+        {"CMakeLists.txt": NONE},
+        "make",
+        "cmake -S . -B build && cmake --build build",
+        "cmake -S . -B build && cmake --build build",
+        "make cmake",
+    ),
+    Case(
+        "ninja-cycle",
+        {
+            "build.ninja": "rule t\n command = touch $out\n depfile = build/$out.d\n deps = gcc\nbuild a: t b\nbuild"
+            " b: t a\n"
+        },
+        "ninja a",
+        "take one arrow of the line out",
+        "sed -i 's/^build b: t a/build b: t/' build.ninja; {}  # take one arrow of the line out",
+        "ninja",
+    ),
 ]
 
 

@@ -219,6 +219,17 @@ CASES = [
         "export FIRST='unset CUDA_PATH; export PATH=/usr/local/cuda/bin:$PATH'; {}",
         "nvcc make",
     ),
+    Case(
+        "cuda-home-is-none",
+        {
+            "setup.py": "import os, subprocess\nCUDA_HOME = os.environ.get('CUDA_HOME')\n"
+            "nvcc = os.path.join(CUDA_HOME, 'bin', 'nvcc')\nsubprocess.run([nvcc, '--version'], check=True)\n"
+        },
+        "python3 setup.py",
+        "export CUDA_HOME=/usr/local/cuda; export PATH=$CUDA_HOME/bin:$PATH",
+        "export CUDA_HOME=/usr/local/cuda; export PATH=$CUDA_HOME/bin:$PATH; {}",
+        "nvcc python3",
+    ),
 ]
 
 

@@ -321,6 +321,61 @@ CASES = [
         "export FIRST='unset LD_LIBRARY_PATH'; {}",
         "gcc",
     ),
+    Case(
+        "cpp14-not-applied",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\nadd_library(a OBJECT"
+            " a.cpp)\n"
+            "if(NOT CMAKE_CXX_STANDARD)\n  set_target_properties(a PROPERTIES CXX_STANDARD 11)\nendif()\n",
+            "a.cpp": "auto next(int n) { return n + 1; }\n",
+        },
+        "rm -rf b; cmake -G 'Unix Makefiles' -B b $OPTIONS >log; cmake --build b",
+        "-DCMAKE_CXX_STANDARD=17",
+        "export OPTIONS=-DCMAKE_CXX_STANDARD=17; {}",
+    ),
+    Case(
+        "libc-name-gone",
+        {
+            "a.c": "#include <stdio.h>\n#include <string.h>\nconst char *say(int n) { return sys_errlist[n]; }\n",
+        },
+        "gcc -c a.c",
+        "strerror(n) for sys_errlist[n]",
+        r"sed -i 's/sys_errlist\[n\]/strerror(n)/' a.c; {}  # strerror(n) for sys_errlist[n]",
+        "gcc",
+    ),
+    Case(
+        "gnulib-older-than-libc",
+        {
+            "lib/freadahead.c": '#include <stdio.h>\n#include "stdio-impl.h"\n#if defined _IO_ftrylockfile\n'
+            "int f(FILE *fp) { return fp->_flags & _IO_IN_BACKUP; }\n#else\n"
+            '#error "Please port gnulib freadahead.c to your platform! Look at the definition of fflush"\n#endif\n',
+            "lib/stdio-impl.h": "",
+        },
+        "cat lib/freadahead.c >log; gcc -c lib/freadahead.c",
+        "sed -i 's/IO_ftrylockfile/IO_EOF_SEEN/' lib/*.c",
+        "sed -i 's/IO_ftrylockfile/IO_EOF_SEEN/' lib/*.c; echo '#define _IO_IN_BACKUP 0x100' >> lib/stdio-impl.h; {}",
+        "gcc",
+    ),
+    Case(
+        "swig-not-found",
+        {
+            "Makefile": "SWIG = $(notdir $(wildcard found/swig))\nm.c: m.i\n\tPATH=$(CURDIR)/found:$$PATH $(SWIG)"
+            " -python -o m.c m.i\n",
+            "m.i": "",
+        },
+        "make",
+        "configure again",
+        "mkdir found; printf '#!/bin/sh\\n' >found/swig; chmod +x found/swig; {}  # configure again",
+        "make",
+    ),
+    Case(
+        "swig-option",
+        {"m.i": "%module m\n"},
+        "swig ${SWIG_FLAGS--doxygen-of-nobody} -python m.i",
+        "drop the option",
+        "export SWIG_FLAGS=; {}  # drop the option",
+        "swig",
+    ),
 ]
 
 

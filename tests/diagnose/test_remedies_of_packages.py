@@ -567,6 +567,14 @@ CASES = [
         "export GOPROXY=off GOCACHE=$PWD/cache HOME=$PWD; go generate ./...; {}",
         "go",
     ),
+    Case(
+        "setup-path-from-nothing",
+        {"setup.py": "import os\nroot = os.environ.get('FOO_ROOT')\nprint(os.path.join(root, 'include'))\n"},
+        "python3 setup.py",
+        "export NAME=/path",
+        "export FOO_ROOT=/usr; {}  # export NAME=/path",
+        "python3",
+    ),
 ]
 
 

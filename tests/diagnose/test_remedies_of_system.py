@@ -372,6 +372,28 @@ CASES = [
         "export FIRST='git clean -fdx'; {}",
         "git dpkg-source",
     ),
+    Case(
+        "conflict-marker",
+        {"a.c": "int x = 1;\n"},
+        f'git() {{ command {GIT} "$@"; }}; test -e .git || {{ git init -q; git add a.c; git commit -qm a; git'
+        f" checkout -qb b;"
+        " echo 'int x = 2;' >a.c; git commit -qam b; git checkout -q main; echo 'int x = 3;' >a.c; git commit -qam c;"
+        " git merge b; } >log; gcc -fsyntax-only a.c",
+        "git merge --abort",
+        "git merge --abort; {}",
+        "git gcc",
+    ),
+    Case(
+        "conflict-marker",
+        {"a.c": "int x = 1;\n"},
+        f'git() {{ command {GIT} "$@"; }}; test -e .git || {{ git init -q; git add a.c; git commit -qm a; git'
+        f" checkout -qb b;"
+        " echo 'int x = 2;' >a.c; git commit -qam b; git checkout -q main; echo 'int x = 3;' >a.c; git commit -qam c;"
+        " git merge b; } >log; gcc -fsyntax-only a.c",
+        "git checkout --theirs",
+        "git checkout --theirs a.c; {}",
+        "git gcc",
+    ),
 ]
 
 
