@@ -51,6 +51,17 @@ def test_an_urgent_job_goes_before_those_that_were_passed_over_unless_they_would
     assert acts(asked(view(running, [starved, passed[1], long], cores=2)), "admit") == [0]
 
 
+def test_light_jobs_of_unknown_length_begin_while_there_is_time_for_a_long_one() -> None:
+    """One of them may take minutes, and if it began last, the machine would wait for one core. 57 s are left."""
+    running = [live(90, light(8, seconds=100), 60)]
+    large = [candidate(n, light(18, seconds=34), passed_over=patience(2)) for n in range(2)]
+    guess, measured = (candidate(9, curve((0, 1), (5, 1), time_spread=spread)) for spread in (0.8, 0.2))
+    assert acts(asked(view(running, [*large, guess], cores=2)), "admit") == [9]
+    assert acts(asked(view(running, [*large, measured], cores=2)), "admit") == [0]
+    more = [candidate(n, light(18, seconds=34)) for n in range(20)]
+    assert acts(asked(view(running, [*more, guess], cores=2)), "admit") == [0], "there is time yet"
+
+
 def test_what_most_waits_for_goes_before_large_jobs_when_the_build_is_as_long() -> None:
     running = [live(90, light(8, seconds=100), 60)]
     large = [candidate(n, light(18, seconds=45)) for n in range(2)]

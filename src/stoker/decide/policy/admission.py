@@ -5,8 +5,10 @@ Pure. Knows nothing of the emergency, processes or clocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
+from stoker.decide.memory.curves import Curve
 from stoker.decide.memory.outlook import Outlook
 from stoker.decide.policy.emergency import BRAKE_SHARE, EARLY_AHEAD, leeway, stop
 from stoker.decide.policy.situation import LOOK_AHEAD, Situation, age_order
@@ -34,6 +36,14 @@ same for all."""
 URGENT = 0.8
 """A job is urgent when it takes this share of the time that all running and waiting jobs together still take. Below 1,
 because neither time is known exactly and a place where the job fits may take a while to come."""
+
+GUESS, RARE = 0.5, 3.5
+"""A duration is a guess from this relative standard deviation on, and may be off by so many of them: of hundreds of
+files, a few take dozens of times as long as most."""
+
+FEW = 0.05
+"""Light jobs of guessed durations go early if they take no more than this share of the remaining time: a large share
+would delay all others, and a small one costs little."""
 
 GROWTH_WEIGHT = 1.3
 """How much each second before a large job's peak counts against it, in seconds of its duration (docs/policy.md)."""
@@ -324,7 +334,8 @@ def in_order(candidates: Sequence[Candidate], share: float, level: int, at_work:
     0. Jobs that were killed: they run again first.
     1. Jobs passed over so often that they would starve.
     2. Jobs that take about as long as all running and waiting jobs take together: started later, such a job would keep
-       the whole machine waiting for one core. The longest first, counting the jobs that wait for it.
+       the whole machine waiting for one core. The longest first, counting the jobs that wait for it. A light job whose
+       duration is a guess counts with what it might take, if there are few such jobs: one may take minutes.
     3. Jobs passed over too often, by age. Towards the end of a build these may be all that is left: the order alone
        lets most of the deck pass a large job whose turn comes late. Before urgent ones, they would all go by age.
     4. Jobs larger than a fair `share` of the memory. They need memory until their peak, and a job whose memory falls
@@ -336,7 +347,9 @@ def in_order(candidates: Sequence[Candidate], share: float, level: int, at_work:
     """
     together = (sum(c.curve.duration for c in candidates) + at_work) / level
     most = patience(level)
-    return sorted(candidates, key=lambda c: _deck_order(c, share, together, most))
+    guessed = sum([c.curve.duration for c in candidates if _is_guess(c.curve, share)])
+    light = share if guessed <= FEW * together * level else 0.0
+    return sorted(candidates, key=lambda c: _deck_order(c, _tail(c, light), share, together, most))
 
 
 def patience(level: int) -> int:
@@ -344,13 +357,27 @@ def patience(level: int) -> int:
     return max(PATIENCE, PATIENCE_PER_PLACE * level)
 
 
-def _deck_order(candidate: Candidate, share: float, together: float, most: int) -> tuple[int, float, float, int]:
+def _is_guess(curve: Curve, light: float) -> bool:
+    """Whether nobody knows how long such a job takes, and it stays below `light` bytes."""
+    return curve.time_spread >= GUESS and curve.peak <= light
+
+
+def _tail(candidate: Candidate, light: float) -> float:
+    """Return the seconds until a job and all that waits for it have ended, if it starts now."""
+    curve = candidate.curve
+    possible = curve.duration * math.exp(RARE * curve.time_spread) if _is_guess(curve, light) else curve.duration
+    return max(possible, candidate.chain or 0.0)
+
+
+def _deck_order(
+    candidate: Candidate, tail: float, share: float, together: float, most: int
+) -> tuple[int, float, float, int]:
     curve = candidate.curve
     if candidate.first:
         rank, key = 0, 0.0
     elif candidate.passed_over >= STARVED * most:
         rank, key = 1, 0.0
-    elif (tail := max(curve.duration, candidate.chain or 0.0)) > URGENT * together:
+    elif tail > URGENT * together:
         rank, key = 2, -tail
     elif candidate.passed_over >= most:
         rank, key = 3, 0.0
