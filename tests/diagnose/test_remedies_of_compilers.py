@@ -113,8 +113,8 @@ CASES = [
         "large-file-names",
         {"l.c": "#include <unistd.h>\noff64_t at(int f) { return lseek64(f, 0, 1); }\n"},
         "gcc -std=c99 $CFLAGS -c l.c",
-        "export CFLAGS='-D_LARGEFILE64_SOURCE -D_GNU_SOURCE'; export CXXFLAGS=$CFLAGS",
-        "export CFLAGS='-D_LARGEFILE64_SOURCE -D_GNU_SOURCE'; export CXXFLAGS=$CFLAGS; {}",
+        "export CFLAGS='-D_LARGEFILE64_SOURCE -D_GNU_SOURCE'; export CXXFLAGS=\"$CFLAGS\"",
+        "export CFLAGS='-D_LARGEFILE64_SOURCE -D_GNU_SOURCE'; export CXXFLAGS=\"$CFLAGS\"; {}",
         "gcc",
     ),
     Case(
