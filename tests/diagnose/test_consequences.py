@@ -99,3 +99,21 @@ def test_the_cause_stays_and_the_consequence_is_also_seen(log: str, rules: list[
 )
 def test_an_unknown_error_comes_before_what_stands_beside_it(log: str) -> None:
     assert found(log)[0] == "unknown-failure"
+
+
+@pytest.mark.parametrize(
+    "head", ["Command errored out with exit status 1:", "Complete output from command python setup.py:"]
+)
+def test_what_an_old_pip_prints_before_the_output_is_not_its_cause(head: str) -> None:
+    log = f"  Building wheel for gears (setup.py) ... error\n  ERROR: {head}\n  error: invalid command 'bdist_wheel'\n"
+    assert found(log)[0] == "wheel-not-installed"
+
+
+def test_a_library_that_a_library_needs_is_the_cause_of_its_missing_functions() -> None:
+    needs = (
+        "/usr/bin/ld: warning: libcv.so.2, needed by /usr/lib/libav.so.5, not found (try using -rpath or -rpath-link)"
+    )
+    log = (
+        f"{needs}\n/usr/lib/libav.so.5: undefined reference to `cvErode'\ncollect2: error: ld returned 1 exit status\n"
+    )
+    assert found(log)[0] == "linker-libraries-order"
