@@ -110,6 +110,22 @@ def test_one_job_is_frozen_and_thawed_by_name(stoker: Stoker, build: str, folder
     assert stoker.ended(build)["progress"]["finished"] == COUNT
 
 
+def test_a_part_of_a_name_that_no_other_job_has_is_enough(stoker: Stoker, tmp_path: Path) -> None:
+    outputs = ["src/logger.cpp.o", "src/login.cpp.o", "src/prologue.cpp.o"]
+    folder = write_ninja(tmp_path / "p", [(name, f"{WAIT}; touch {name}") for name in outputs])
+    name = stoker.run("run", "--detach", "-j", "3", "--", PYPI_NINJA, "-C", str(folder)).stdout.decode().strip()
+    until(lambda: {job["output"] for job in stoker.status(name)["jobs"]} == set(outputs), "the jobs' outputs")
+    for word in ("logger", "logger.cpp", "ogge"):
+        assert said(stoker, "freeze", word).startswith("src/logger.cpp.o is frozen by hand; ")
+        assert said(stoker, "thaw", word).startswith("src/logger.cpp.o runs; ")
+    assert refused(stoker, 1, "freeze", "src/log").endswith(
+        "'src/log' may be src/logger.cpp.o, src/login.cpp.o; write more of it\n"
+    )
+    assert "no job '0'; jobs now: " in refused(stoker, 1, "freeze", "0"), "a pid is given as a whole"
+    (folder / "go").touch()
+    assert stoker.ended(name)["progress"]["finished"] == len(outputs)
+
+
 def test_a_job_that_a_pause_froze_is_frozen_by_hand_and_stays_so(stoker: Stoker, build: str, folder: Path) -> None:
     until(lambda: named(stoker, build), "the jobs' outputs")
     said(stoker, "pause", "--now")

@@ -233,10 +233,16 @@ def test_a_soft_pause_lets_jobs_end_and_starts_none(world: World) -> None:
     births = world.start("a", "b", "c")
     world.hand("pause")
     see(lambda: world.stopped(births) == [False, False, True])
+    assert world.whys("pause")[-1].endswith("nothing new starts; 2 running jobs will finish")
     world.end(births[0])
     assert world.stopped(births[1:]) == [False, True]
     world.hand("resume")
     see(lambda: world.stopped(births[1:]) == [False, False])
+
+
+def test_a_pause_before_anything_runs_says_so(world: World) -> None:
+    world.hand("pause")
+    assert world.whys("pause") == ["asked for: nothing new starts; nothing runs"]
 
 
 def test_a_hard_pause_freezes_all_and_a_newborn_too(world: World) -> None:

@@ -79,7 +79,7 @@ def test_no_reason_ends_in_the_middle_of_a_word(width: int) -> None:
     ("paused", "words"),
     [
         ("soft", "paused: nothing new starts; 11 running jobs will finish; p unpauses"),
-        ("hard", "frozen: 12 jobs keep 33.1 GiB; P unpauses"),
+        ("hard", "frozen: 12 jobs keep 33.1 GiB; p unpauses"),
     ],
 )
 def test_a_pause_says_what_it_does_to_how_many_and_how_it_ends(paused: ev.Paused, words: str) -> None:
@@ -91,7 +91,7 @@ def test_a_pause_says_what_it_does_to_how_many_and_how_it_ends(paused: ev.Paused
 
     assert words in shown(80)
     assert words.rpartition(";")[0] in shown(80, read_only=True)
-    assert "P unpauses" not in shown(80, read_only=True)
+    assert "unpauses" not in shown(80, read_only=True)
     assert words.startswith(shown(40).removeprefix("! ").rstrip())
 
 
@@ -133,7 +133,7 @@ def test_nothing_that_runs_cannot_be_frozen() -> None:
     state = builds.governed(0, 3, level=ev.LevelSet("auto", 16, "hard")).state
     state = replace(state, jobs={jid: job for jid, job in state.jobs.items() if job.state == "on_deck"})
     page = dashboard_page.banner(at(state), 80, 24, UNICODE)
-    assert text_of(page[0]).startswith("! frozen: nothing runs and nothing starts; P unpauses")
+    assert text_of(page[0]).startswith("! frozen: nothing runs and nothing starts; p unpauses")
 
 
 def test_a_killed_job_is_not_said_to_have_failed_and_not_failed_in_one_line() -> None:

@@ -24,7 +24,7 @@ def add_job(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="+",
         metavar="[ID] JOB",
-        help="a build (default: the running one), and one of its jobs: its output, the end of that, or its pid",
+        help="a build (default: the running one), and one of its jobs: its output, a part of that, or its pid",
     )
 
 
@@ -52,21 +52,30 @@ def _now(job: Job | None) -> str:
 
 
 def _named(state: BuildState, name: str) -> Job:
-    """Return the job that is meant: an output as it is comes before the end of one. Raises CliError."""
+    """Return the job that is meant. An output as it is comes first, then the end of one, then a name without its
+    extensions, then any part; a job that was just killed comes before a part of another's name. Raises CliError."""
     every = list(state.jobs.values())
-    for found in (
-        [job for job in every if name in (job.output, str(job.pid))],
-        [job for job in every if job.output.endswith(f"/{name}")],
-    ):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise CliError(f"{name!r} may be {_listed(found)}; write more of it", FAILURE)
+    exact = [job for job in every if name in (job.output, str(job.pid))]
+    job = _single(name, exact, [job for job in every if job.output.endswith(f"/{name}")])
+    if job is not None:
+        return job
     for death in reversed(killed_now(state)):
         if f"/{death.output}".endswith(f"/{name}"):
             raise CliError(f"{clean(death.output)} was {how_text(death.by, death.who)}; it {fate_text(state)}", FAILURE)
+    parts = [] if name.isdecimal() else [job for job in every if name in job.output]  # digits are a pid that has ended
+    job = _single(name, [job for job in parts if job.output.rpartition("/")[2].startswith(f"{name}.")], parts)
+    if job is not None:
+        return job
     there = f"; jobs now: {_listed(every)}" if every else ""
     raise CliError(f"no job {name!r}{there}", FAILURE)
+
+
+def _single(name: str, *choices: list[Job]) -> Job | None:
+    """Return the only job of the first choice that has any; None if none has. Raises CliError."""
+    found = next(filter(None, choices), [])
+    if len(found) > 1:
+        raise CliError(f"{name!r} may be {_listed(found)}; write more of it", FAILURE)
+    return found[0] if found else None
 
 
 def _listed(jobs: list[Job]) -> str:

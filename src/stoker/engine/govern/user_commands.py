@@ -77,7 +77,8 @@ class UserCommands:
         running = self._running()
         if paused == "hard":
             return [ev.Decided(who, "pause now", f"asked for: freezes {_jobs(running)}; unpause ends that")]
-        return [ev.Decided(who, "pause", f"asked for: nothing new starts; {_jobs(running)} may end")]
+        what_runs = f"{_jobs(running)} will finish" if running else "nothing runs"
+        return [ev.Decided(who, "pause", f"asked for: nothing new starts; {what_runs}")]
 
     def _resume(self, who: str) -> list[ev.Event]:
         if self._level_control.paused == "no":

@@ -197,7 +197,7 @@ def _frozen_text(m: Moment) -> str:
     stopped = sum(job.state != "on_deck" for job in m.state.jobs.values())
     keep = f"{'keeps' if stopped == 1 else 'keep'} {format_bytes(m.state.memory.build)}"
     held = f"{count(stopped, 'job')} {keep}" if stopped else "nothing runs and nothing starts"
-    unpause = f"{m.key('pause-now')} unpauses" if _may_unpause(m) else ""
+    unpause = f"{m.key('pause-softly')} unpauses" if _may_unpause(m) else ""
     return "; ".join(filter(None, (f"frozen: {held}", unpause)))
 
 
