@@ -108,6 +108,26 @@ def test_without_the_journals_diagnosis_they_are_no_cause_either(stoker: Stoker,
     assert cause["rule"] == "compile-error"
 
 
+def test_a_failure_stands_before_a_kill_that_was_not_the_kernels(stoker: Stoker, tmp_path: Path) -> None:
+    killed = "echo 'g++: fatal error: Killed signal terminated program cc1plus'; touch dead; exit 1"
+    error = "b.cpp:3:10: fatal error: n.h: No such file or directory"
+    broken = f"until [ -e dead ]; do sleep 0.05; done; echo '{error}'; exit 1"
+    write_ninja(tmp_path, [("o1", killed), ("o2", broken)])
+    ran = stoker.run("run", "--plain", "--name", "both", "-j", "2", "--", PYPI_NINJA, "-k0")
+    assert b"kernel" not in ran.stderr, ran.stderr
+    assert b"  cause     A header is missing" in stoker.run("status", "both").stdout
+    (build,) = stoker.state.glob("stoker/builds/both*")
+    journal = build / "journal.jsonl"
+    for _ in ("with the journal's diagnosis", "without"):
+        causes = json.loads(stoker.run("diagnose", "--json", "both").stdout)["matches"]
+        assert [cause["rule"] for cause in causes] == ["missing-header", "compiler-killed"]
+        assert causes[1]["title"] == "A job was killed, and not by the kernel for lack of memory"
+        lines = journal.read_bytes().splitlines(keepends=True)
+        journal.write_bytes(b"".join(line for line in lines if b'"type":"diagnosed"' not in line))
+    bare = stoker.run("diagnose", str(build / "output.log")).stdout
+    assert b"Out of memory: the kernel killed a compiler" in bare, "a bare log knows no more"
+
+
 def test_what_the_journal_knows_beside_the_output_is_told(stoker: Stoker, tmp_path: Path) -> None:
     assert stoker.run("run", "--plain", "--name", "killed", "--", "sh", "-c", "exit 1").returncode == 1
     (build,) = stoker.state.glob("stoker/builds/killed*")

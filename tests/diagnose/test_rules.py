@@ -102,6 +102,12 @@ def test_what_the_governor_runs_again_for_memory_is_called_so_here(rule: Rule) -
             assert set(rules_in(line)) <= MEMORY, line
 
 
+def test_a_build_under_stoker_is_not_told_to_run_under_stoker() -> None:
+    for rule in shipped_rules():
+        assert ("stoker run" in rule.remedy) == bool(rule.governed), rule.id
+        assert "stoker run" not in rule.governed, rule.id
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_no_pattern_backtracks_without_bound(rule: Rule) -> None:
     for pattern in rule.patterns:

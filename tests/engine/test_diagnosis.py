@@ -202,3 +202,55 @@ def test_the_kernel_is_blamed_only_for_what_it_has_counted(tmp_path: Path, by: e
     state = deaths(data, ev.JobKilled("a.o", by, 589 * MIB), why="x")
     for alone in (frozenset[str](), frozenset({"a.o"})):
         assert find_causes(log(tmp_path, data), state, str(tmp_path), alone).causes[0].title == title
+
+
+HEADER = b"FAILED: b.o \nc++ -c b.cpp -o b.o\nb.cpp:3:10: fatal error: nccl_shim.h: No such file or directory\n"
+KILLED_STEP = b"FAILED: a.o \nc++ -c a.cpp -o a.o\n" + KILLED
+
+
+def beside(*parts: bytes, by: ev.KilledBy, more: bytes = b"b.o") -> BuildState:
+    """A build in which a.o was killed, and another step failed by itself."""
+    data = b"".join(parts)
+    ends = {output: data.index(part) + len(part) for output in (b"a.o", more) for part in parts if output in part}
+    failures = [
+        ev.FailureFound(o.decode(), "c++ ...", 1, (), data.index(b"FAILED: " + o), end) for o, end in ends.items()
+    ]
+    given_up = ev.Decided("governor", GIVEN_UP, "b.o failed by itself; 1 compiler was killed beside it: a.o")
+    return state_of(ran(1), ev.JobKilled("a.o", by, 193 * MIB), *failures, given_up)
+
+
+@pytest.mark.parametrize("parts", [(KILLED_STEP, HEADER), (HEADER, KILLED_STEP)])
+@pytest.mark.parametrize(
+    ("by", "title"),
+    [
+        ("memory", "Out of memory: the kernel killed a compiler"),
+        ("unknown", "A job was killed, and not by the kernel for lack of memory"),
+        ("shed", "Out of memory: stoker ended a job to save the others"),
+        ("person", "A job was killed by a person"),
+    ],
+)
+def test_a_failure_comes_before_a_kill_beside_it_which_is_told_by_its_killer(
+    tmp_path: Path, by: ev.KilledBy, title: str, parts: tuple[bytes, bytes]
+) -> None:
+    found = find_causes(log(tmp_path, *parts), beside(*parts, by=by), str(tmp_path))
+    assert [(c.rule, c.job) for c in found.causes] == [("missing-header", "b.o"), ("compiler-killed", "a.o")]
+    assert found.causes[1].title == title
+    assert "stoker run" not in found.causes[1].remedy  # it runs under stoker
+
+
+def test_a_failure_that_no_rule_knows_comes_before_a_kill_too(tmp_path: Path) -> None:
+    parts = (KILLED_STEP, b"FAILED: b.o \nfrob b.o\nFATAL no knobs\n")
+    found = find_causes(log(tmp_path, *parts), beside(*parts, by="unknown"), str(tmp_path))
+    assert [(c.rule, c.line) for c in found.causes] == [("unknown-failure", 6), ("compiler-killed", 3)]
+    assert found.action is None
+
+
+def test_a_make_whose_compiler_was_killed_is_no_failure_beside_the_kill(tmp_path: Path) -> None:
+    data = b"FAILED: all \nmake -C sub\n" + KILLED + b"make: *** [Makefile:2: a.o] Error 1\n"
+    failure = ev.FailureFound("all", "make -C sub", 2, (), 0, len(data))
+    state = state_of(ran(1), ev.JobKilled("a.o", "unknown"), failure)
+    cause = find_causes(log(tmp_path, data), state, str(tmp_path)).causes[0]
+    assert (cause.rule, cause.title) == (
+        "compiler-killed",
+        "A job was killed, and not by the kernel for lack of memory",
+    )

@@ -41,6 +41,7 @@ _KEYS = (
         "continues",
         "repeated",
         "consequence",
+        "governed",
         *TOOLS,
         "patterns",
         "examples",
@@ -123,6 +124,8 @@ class Rule:
     """Whether it finds a failed step of ninja only if that step printed nothing."""
     remedies: Mapping[str, str] = field(default_factory=dict)
     """Remedies for logs of tools that do it differently, by the tool's name."""
+    governed: str = ""
+    """The remedy in a build that stoker runs, where `remedy` names stoker; empty for all others."""
     each: str = ""
     """What `{each}` in `remedy` repeats for every name of a kind that the rule found in the log."""
     echoes: tuple[str, ...] = ()
@@ -182,6 +185,7 @@ def _rule(name: str, section: Section) -> Rule:
         provided=provided,
         wordless=section.flag("wordless", default=False),
         remedies={tool: _with_names(section, tool, patterns) for tool in TOOLS if tool in section},
+        governed=_prose(section, "governed"),
         each=_with_names(section, "each", patterns) if "each" in section else "",
         echoes=section.words("echoes"),
         continues=section.flag("continues", default=False),

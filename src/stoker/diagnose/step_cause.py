@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from stoker.diagnose.around import line_at, place_of
+from stoker.diagnose.killed_causes import governed
 from stoker.diagnose.log_reading import read_log
 from stoker.diagnose.rule import Rule
 from stoker.model.diagnosis import Cause, Diagnosis, bounded
@@ -23,7 +24,7 @@ def step_cause(file: BinaryIO, start: int, end: int, rules: Collection[Rule]) ->
     file.seek(begin.offset)
     own = io.BytesIO(file.read(max(0, min(end - begin.offset, MAX_BYTES))))
     reading = read_log(own, rules, begin.line, has_failed=True)
-    cause = next((cause for cause in reading.causes if not cause.is_guess), None)
+    cause = next((cause for cause in governed(reading.causes, rules) if not cause.is_guess), None)
     if cause is None:
         return None
     offset = place_of(file, begin, cause.line or begin.line).offset

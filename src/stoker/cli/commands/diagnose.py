@@ -11,7 +11,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -21,6 +21,7 @@ from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
 from stoker.diagnose.around import line_at
 from stoker.diagnose.blocks import PORTION, Readable
+from stoker.diagnose.killed_causes import failures_first, governed, placed
 from stoker.diagnose.killed_lines import names_killed
 from stoker.diagnose.log_files import MAX_UNPACKED, logs_in, unpacked
 from stoker.diagnose.log_reading import LogReading, read_log
@@ -164,14 +165,14 @@ def _of_build(build: BuildPaths, state: BuildState, rules: Sequence[Rule]) -> Lo
     if state.diagnosis is not None and state.diagnosis.complete:
         return LogReading(state.diagnosis.causes)  # found at the build's end, with what was killed in mind
     with open_regular(build.output) as file:
-        line = 1
-        if state.step is not None:  # what came before the last attempt was repaired, or well
-            begin = line_at(file, state.step.log_start)
-            file.seek(begin.offset)
-            line = begin.line
+        # What came before the last attempt was repaired, or well.
+        begin = line_at(file, state.step.log_start if state.step is not None else 0)
+        file.seek(begin.offset)
         with _Progress(clean(build.output.name)) as progress:
             no_error = names_killed(state)
-            return read_log(file, rules, line, progress.step, no_error, has_failed=True)
+            reading = read_log(file, rules, begin.line, progress.step, no_error, has_failed=True)
+        causes = [placed(file, begin, cause, state.failures) for cause in reading.causes]
+        return replace(reading, causes=tuple(governed(failures_first(file, causes, state, rules), rules)))
 
 
 class _Progress:

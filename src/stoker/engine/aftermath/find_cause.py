@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from stoker.diagnose.around import LineStart, line_at, place_of
+from stoker.diagnose.around import line_at
+from stoker.diagnose.killed_causes import by_its_killer, failures_first, governed, placed
 from stoker.diagnose.killed_lines import names_killed
 from stoker.diagnose.log_reading import read_log
 from stoker.diagnose.own_rules import usable_rules
@@ -50,18 +51,6 @@ NO_ROOM = (
     'or make that job smaller: fewer architectures (TORCH_CUDA_ARCH_LIST="9.0"), nvcc --threads 1.'
 )
 
-SHED_TITLE = "Out of memory: stoker ended a job to save the others"
-SHED_WHY = (
-    "The memory of the build was used up, and stoker ended a job before the kernel would have taken one of its choice. "
-    "Jobs that ran together needed more than the machine, the container or the cgroup has."
-)
-STRANGER_TITLE = "A job was killed, and not by the kernel for lack of memory"
-STRANGER_WHY = (
-    "Something sent SIGKILL to it. The kernel counts each process that it kills for lack of memory, in the build's "
-    "memory group or the machine, and counts none of these: it was a person, a batch system or a watchdog "
-    "(earlyoom, systemd-oomd)."
-)
-
 
 async def diagnose_build(output: Path, state: BuildState, folder: str, alone: frozenset[str]) -> Diagnosis:
     """Find out why the build of this state failed, in a thread, within some seconds.
@@ -74,14 +63,17 @@ async def diagnose_build(output: Path, state: BuildState, folder: str, alone: fr
 def find_causes(output: Path, state: BuildState, folder: str, alone: frozenset[str] = frozenset()) -> Diagnosis:
     """The same, blocking. An output that cannot be read yields nothing."""
     rules = usable_rules()
+    deaths = Deaths(tuple(_killed_at_last(state)), alone)
     try:
         with output.open("rb") as file:
             causes, complete = _causes(file, state, rules)
+            if not deaths.jobs:
+                causes = failures_first(file, causes, state, rules)
     except OSError:
         causes, complete = [], False
-    deaths = Deaths(tuple(_killed_at_last(state)), alone)
     if deaths.jobs:
         causes = _memory_first(causes, state, deaths, rules)
+    causes = governed(causes, rules)
     known = causes and not causes[0].is_guess
     action = action_for(_rule(rules, causes[0].rule), state, folder, deaths) if known else None
     return bounded(Diagnosis(tuple(causes), tuple(_facts(state, deaths)), action, complete))
@@ -107,19 +99,12 @@ def _causes(file: BinaryIO, state: BuildState, rules: Sequence[Rule]) -> tuple[l
     enough = lambda: file.tell() >= until or time.monotonic() > deadline  # noqa: E731
     reading = read_log(file, rules, here.line, enough, names_killed(state), has_failed=True)
     complete = begin == start and reading.complete
-    return [_placed(file, here, cause, state.failures) for cause in reading.causes[: 2 * MAX_CAUSES]], complete
+    return [placed(file, here, cause, state.failures) for cause in reading.causes[: 2 * MAX_CAUSES]], complete
 
 
 def _nearer(failures: Sequence[Failure], size: int) -> int:
     """Return where to start in an output that is too large: before the first failed step, otherwise near the end."""
     return min((f.log_start for f in failures), default=size - MAX_BYTES + MARGIN) - MARGIN
-
-
-def _placed(file: BinaryIO, begin: LineStart, cause: Cause, failures: Sequence[Failure]) -> Cause:
-    """Return the cause with its byte offset, and the job that printed it."""
-    offset = place_of(file, begin, cause.line or begin.line).offset
-    job = next((f.output for f in failures if f.log_start <= offset < f.log_end), "")
-    return replace(cause, offset=offset, job=job)
 
 
 # -- deaths ----------------------------------------------------------------------------------------------------
@@ -140,12 +125,10 @@ def _memory_first(causes: list[Cause], state: BuildState, deaths: Deaths, rules:
     named = [cause for name in MEMORY_RULES for cause in causes if cause.rule == name]
     first = named[0] if named else _silent(deaths.jobs, state, rules)
     killers = {k.by for k in deaths.jobs}
-    if "unknown" in killers and "memory" not in killers:
-        first = replace(first, title=STRANGER_TITLE, why=STRANGER_WHY)
-    elif killers == {"shed"}:
-        first = replace(first, title=SHED_TITLE, why=SHED_WHY)
-    elif deaths.were_alone:
+    if deaths.were_alone and "memory" in killers:
         first = replace(first, why=TOO_LARGE, remedy=NO_ROOM)
+    else:
+        first = by_its_killer(first, killers)
     return [first, *(cause for cause in causes if cause.rule != first.rule and not cause.is_guess)]
 
 

@@ -1,0 +1,95 @@
+"""What the causes in a log mean in a build that stoker runs: it knows what was killed in it, and by whom.
+
+The output shows a kill alike whoever did it. Knows nothing of how the deaths were found.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import BinaryIO
+
+from stoker.diagnose.around import LineStart, line_at, place_of
+from stoker.diagnose.log_reading import read_log
+from stoker.diagnose.rule import Rule
+from stoker.model.diagnosis import Cause
+from stoker.model.killed import attempt_of, same_output
+from stoker.model.state import BuildState, Failure
+
+KILLED_RULES = ("compiler-killed", "linker-killed", "step-killed")
+"""Rules that find a SIGKILL, and take the kernel for its sender."""
+
+MAX_STEP = 2**20
+"""Bytes of one failed step's output that are searched."""
+
+SHED_TITLE = "Out of memory: stoker ended a job to save the others"
+SHED_WHY = (
+    "The memory of the build was used up, and stoker ended a job before the kernel would have taken one of its choice. "
+    "Jobs that ran together needed more than the machine, the container or the cgroup has."
+)
+STRANGER_TITLE = "A job was killed, and not by the kernel for lack of memory"
+STRANGER_WHY = (
+    "Something sent SIGKILL to it. The kernel counts each process that it kills for lack of memory, in the build's "
+    "memory group or the machine, and counts none of these: it was a person, a batch system or a watchdog "
+    "(earlyoom, systemd-oomd)."
+)
+STRANGER_REMEDY = (
+    "Resume the build: finished objects are kept. If it happens again, look who sends it: journalctl -u systemd-oomd "
+    "-u earlyoom, the log of the batch system."
+)
+PERSON_TITLE = "A job was killed by a person"
+PERSON_WHY = "Somebody had stoker kill it; it has not failed by itself."
+PERSON_REMEDY = "Resume the build: finished objects are kept."
+
+
+def by_its_killer(cause: Cause, killers: Collection[str]) -> Cause:
+    """Return the cause of a kill with the words for who killed; the kernel's stay if it may have been the kernel."""
+    if "memory" in killers or not killers:
+        return cause
+    if "unknown" in killers:
+        return replace(cause, title=STRANGER_TITLE, why=STRANGER_WHY, remedy=STRANGER_REMEDY)
+    if "shed" in killers:
+        return replace(cause, title=SHED_TITLE, why=SHED_WHY)
+    return replace(cause, title=PERSON_TITLE, why=PERSON_WHY, remedy=PERSON_REMEDY)
+
+
+def governed(causes: Sequence[Cause], rules: Collection[Rule]) -> list[Cause]:
+    """Return the causes with remedies for a build that runs under stoker already."""
+    of_rule = {rule.id: rule.governed for rule in rules if rule.governed}
+    return [replace(c, remedy=of_rule[c.rule]) if "stoker run" in c.remedy and c.rule in of_rule else c for c in causes]
+
+
+def placed(file: BinaryIO, begin: LineStart, cause: Cause, failures: Sequence[Failure]) -> Cause:
+    """Return the cause with its byte offset, and the job that printed it. Raises OSError."""
+    offset = place_of(file, begin, cause.line or begin.line).offset
+    job = next((f.output for f in failures if f.log_start <= offset < f.log_end), "")
+    return replace(cause, offset=offset, job=job)
+
+
+def failures_first(file: BinaryIO, causes: Sequence[Cause], state: BuildState, rules: Collection[Rule]) -> list[Cause]:
+    """Return the causes with those of kills behind those of failures, which running again does not repair, and with
+    who killed. The causes must be placed. Raises OSError."""
+    attempt = attempt_of(state)
+    dead = [death for death in state.killed if death.attempt == attempt]
+    if not dead:
+        return list(causes)
+    # A step that shows a kill may be a make whose compiler was killed, under that compiler's name.
+    killed = [*(death.output for death in dead), *(c.job for c in causes if c.rule in KILLED_RULES)]
+    failed = [f for f in state.failures if not any(same_output(output, f.output) for output in killed)]
+    killers = {death.by for death in dead}
+    outputs = {failure.output for failure in failed}
+    named = [by_its_killer(c, killers) if c.rule in KILLED_RULES else c for c in causes]
+    first = [c for c in named if c.job in outputs and c.rule not in KILLED_RULES]
+    if not first and failed and any(c.rule in KILLED_RULES for c in named):
+        first = _of_step(file, failed[0], rules)
+    return [*first, *(c for c in named if c not in first)]
+
+
+def _of_step(file: BinaryIO, failure: Failure, rules: Collection[Rule]) -> list[Cause]:
+    """Return the causes in what one failed step printed, if only its likely place."""
+    begin = line_at(file, failure.log_start)
+    file.seek(begin.offset)
+    printed = io.BytesIO(file.read(max(0, min(failure.log_end - begin.offset, MAX_STEP))))
+    found = read_log(printed, rules, begin.line, has_failed=True).causes
+    return [placed(file, begin, c, [failure]) for c in found if c.rule not in KILLED_RULES]
