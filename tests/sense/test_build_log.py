@@ -212,3 +212,13 @@ def test_a_look_that_was_held_up_still_knows_its_run_by_the_start(tmp_path: Path
     start = 1_700_000_000.0
     path.write_text(f"# ninja log v7\n10\t5000\t{int((start + 0.01) * 1e9)}\ta.o\tab\n")
     assert [e.output for e in NinjaLog(path).first_read(start, start + 0.2).this_run] == ["a.o"]
+
+
+def test_what_took_longer_than_ninja_has_run_was_built_before_it(log: NinjaLog) -> None:
+    """Ninja 1.11 records when an output was written: of a step that runs again at once, that is a moment ago."""
+    started = time.time()
+    just = int((started - 0.06) * 1e9)
+    log.path.write_text(_line(10, 140_000, "a.o", OLD) + _line(11, 158_000, "last.o", just))
+    first = log.first_read(started, started + 0.2)
+    assert first.this_run == ()
+    assert first.history["last.o"] == pytest.approx(157.989)

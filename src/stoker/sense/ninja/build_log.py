@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -250,7 +251,7 @@ class _LastRun:
     def __init__(self, ninja_start: float, now: float, manifest: str) -> None:
         self.history: dict[str, float] = {}
         self.entries: list[Entry] = []
-        self._earliest_start = ninja_start - CLOCK_SLACK
+        self._ninja_start = ninja_start
         self._latest_end = (now - ninja_start + CLOCK_SLACK) * 1000
         self._manifest = manifest
         self._sure = False
@@ -275,12 +276,16 @@ class _LastRun:
         return in_order and entry.end_ms <= self._latest_end
 
     def _may_be_this_run(self, entry: Entry) -> bool:
-        """Ninja 1.11 and later record when the command started, which reveals when that ninja did; 1.10 records 0.
+        """Ninja 1.12 and later record when the command started, which reveals when that ninja did; 1.10 records 0.
 
-        Only there the end is compared with the time, which is wrong for an engine that was stopped for a while.
+        1.11 records when the output was written: the last job of a run that ended a moment ago then seems to belong to
+        the next one, unless it took longer than that has run. The caller's time may be too early for that comparison,
+        if the engine was stopped for a while, but no entry that has been read ended after now.
         """
         if entry.mtime > 0:
-            return entry.mtime / 1e9 - entry.start_ms / 1000 >= self._earliest_start
+            so_far = (time.time() + CLOCK_SLACK - self._ninja_start) * 1000
+            began = entry.mtime / 1e9 - entry.start_ms / 1000
+            return began >= self._ninja_start - CLOCK_SLACK and entry.end_ms <= so_far
         return entry.end_ms <= self._latest_end
 
     def _restarted(self) -> bool:
