@@ -364,6 +364,30 @@ def test_the_death_of_a_compiler_is_told_at_once_and_only_once(build: Build) -> 
     assert killed(build) == [("a.o", "unknown", 1)]
 
 
+@pytest.mark.parametrize("restart", [False, True])
+def test_nothing_is_promised_once_another_step_has_failed_by_itself(build: Build, *, restart: bool) -> None:
+    build.tell(ev.JobStarted(2, 1, 9, "z.o", "cxx", 1000.0))
+    build.says(ERROR)
+    build.tell(*build.recovery.hear(build.state.failures[0], build.state)[1])
+    assert build.decided() == []
+    if restart:
+        build.restart()
+    build.says(KILLED)
+    build.tell(*build.recovery.hear(build.state.failures[1], build.state)[1])
+    [(_, what, why)] = build.decided()
+    assert what == "let the others end"
+    assert why.endswith("a.o; it is not to run again, as b.o failed by itself")
+
+
+def test_a_promise_is_taken_back_when_another_step_fails_by_itself(build: Build) -> None:
+    build.tell(ev.JobStarted(2, 1, 9, "z.o", "cxx", 1000.0))
+    for number, said in enumerate((KILLED, ERROR)):
+        build.says(said)
+        build.tell(*build.recovery.hear(build.state.failures[number], build.state)[1])
+    assert [what for _, what, _ in build.decided()] == ["run the step again, later", "let the others end"]
+    assert build.decided()[1][2] == "b.o failed by itself; a.o, killed before, is not to run again"
+
+
 def test_nothing_is_promised_where_the_step_may_not_run_again(build: Build) -> None:
     build.recovery.allow(retries=0)
     build.says(KILLED)

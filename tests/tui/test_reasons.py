@@ -10,9 +10,10 @@ import pytest
 from stoker.model import events as ev
 from stoker.model.job_tree import ProcessRow, ProcessTree
 from stoker.model.state import BuildState, Estimate
+from stoker.model.status import status_of
 from stoker.model.update import Update
 from stoker.show.governing_text import GoverningReporter
-from stoker.show.killed_text import drain_text, mark_text
+from stoker.show.killed_text import drain_text, mark_text, outlook_text
 from stoker.show.left_text import LEARNING, left_text
 from stoker.show.tui.pages import dashboard_page, header, meters, timeline_page
 from stoker.show.tui.pages.job_details import details
@@ -65,6 +66,17 @@ def test_while_the_build_tool_starts_nothing_more_after_a_kill_the_banner_says_s
     short = text_of(dashboard_page.banner(at(story.state), 60, 24, UNICODE)[0])
     assert "1 stopped to free memory, will run again" in short
     assert drain_text(story.add(builds.NOW + 1, ev.SchedulerEnded(1)).state) == ""
+
+
+def test_a_killed_job_is_not_promised_to_run_again_once_another_has_failed() -> None:
+    story = builds.Story().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8))
+    story.add(7, ev.JobKilled("0.o", "unknown", 1 << 30))
+    assert outlook_text(story.state) == "1 killed from outside, will run again"
+    nested = ev.FailureFound("sub", "make -C sub", 2, (), 100, 200)  # for what failed in it
+    assert outlook_text(story.add(8, nested).state) == "1 killed from outside, will run again"
+    story.add(9, ev.FailureFound("obj/bridge.cpp.o", "c++ ...", 1, (), 200, 300))
+    assert outlook_text(story.state) == "1 killed from outside, will not run again: bridge.cpp.o failed"
+    assert [killed["will_run_again"] for killed in status_of(story.state, builds.START + 9)["killed"]] == [False]
 
 
 @pytest.mark.parametrize("width", range(40, 201, 8))

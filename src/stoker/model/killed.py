@@ -6,6 +6,7 @@ Pure. Unaware of events, and of who kills and why.
 from __future__ import annotations
 
 from stoker.model.state import BuildState, Failure, FinishedJob, KilledJob
+from stoker.model.tool import is_build_tool
 
 BY_THE_SYSTEM = ("memory", "unknown")
 """Killers whose victims count as failed if nobody runs them again."""
@@ -35,6 +36,17 @@ def last_death_of(state: BuildState, output: str) -> KilledJob | None:
 def failed_steps(state: BuildState) -> tuple[Failure, ...]:
     """Return the real failures in the output: a kill is none, unless it made the build fail."""
     return tuple(f for f in state.failures if f.killed_by is None or is_final(state, f.killed_by))
+
+
+def failed_by_itself(state: BuildState) -> Failure | None:
+    """Return the first step of this attempt that would fail again, for which the killed jobs are not run again either;
+    None if there is none. A nested build fails for what failed in it, and that is reported too."""
+    return next((f for f in state.failures if f.killed_by is None and not is_build_tool(f.command)), None)
+
+
+def runs_again(state: BuildState, death: KilledJob) -> bool:
+    """Say whether the killed job is to run again, as far as is known: until it does, or the build ends."""
+    return death.attempt == attempt_of(state) and not state.over and failed_by_itself(state) is None
 
 
 def killed_for_good(state: BuildState) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Diagnosis, words_of
-from stoker.model.killed import attempt_of, failed_steps
+from stoker.model.killed import failed_steps, runs_again
 from stoker.model.progress import Progress, progress_of, stalled_by
 from stoker.model.report import Report
 from stoker.model.state import BuildState, Job, KilledJob
@@ -179,8 +179,9 @@ def _action(action: Action) -> dict[str, Any]:
 
 
 def _killed(death: KilledJob, state: BuildState) -> dict[str, Any]:
-    """A job that did not fail; `will_run_again` is True until the step runs again, or the build has ended."""
-    again = death.attempt == attempt_of(state) and not state.over
+    """A job that did not fail; `will_run_again` is True until the step runs again, or the build has ended, or
+    another step has failed by itself."""
+    again = runs_again(state, death)
     return _keys(death, "output by who why time attempt rss will_run_again", will_run_again=again)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -10,3 +11,12 @@ Tool = Literal["cxx", "nvcc", "link", "archive", "other"]
 
 TOOL_NAMES: Mapping[str, str] = {"cxx": "c++", "nvcc": "nvcc", "link": "link", "archive": "ar", "other": "other"}
 """What people read."""
+
+_BUILD_TOOL = re.compile(
+    r"""(?:^|[\s/;&|"'(])(?:(?:ninja|samu|g?make|pip3?|meson)(?:\s|$)|cmake\s+--build\s)|\bsetup\.py\s"""
+)
+
+
+def is_build_tool(command: str) -> bool:
+    """Return whether a command line runs a nested build, whose failed steps are reported one by one."""
+    return _BUILD_TOOL.search(command) is not None

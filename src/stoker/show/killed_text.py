@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from stoker.model.events import KilledBy
-from stoker.model.killed import is_final, last_death_of
+from stoker.model.killed import failed_by_itself, is_final, last_death_of
 from stoker.model.state import BuildState, KilledJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
@@ -47,7 +47,7 @@ def drain_text(state: BuildState) -> str:
     """Return when killed jobs run again, while their build tool starts nothing more: `1 stopped to free memory; the
     step runs again once ninja's 13 jobs have ended`. Empty otherwise."""
     counts, drained = counts_text(state), next((s for s in state.schedulers.values() if s.drains), None)
-    if not counts or drained is None or state.phase == "stopping":
+    if not counts or drained is None or state.phase == "stopping" or failed_by_itself(state) is not None:
         return ""
     left = sum(job.sid == drained.sid for job in state.jobs.values())
     if not left:
@@ -58,7 +58,13 @@ def drain_text(state: BuildState) -> str:
 
 def fate_text(state: BuildState) -> str:
     """Return what happens to the jobs that were killed in this attempt."""
-    return "will run again" if not state.over else "not built"
+    if state.over:
+        return "not built"
+    failure = failed_by_itself(state)
+    if failure is None:
+        return "will run again"
+    name = clean(failure.output.rpartition("/")[2], MAX_WHO) or "a step"
+    return f"will not run again: {name} failed"
 
 
 def how_text(by: KilledBy, who: str = "") -> str:

@@ -96,19 +96,11 @@ def said_by(line: str) -> Said:
 _COMPILER = re.compile(
     r"""(?:^|[\s/;&|"'(])(?:[\w.]+-)*(?:g\+\+|gcc|c\+\+|cc|clang\+\+|clang|nvcc|hipcc|gfortran|rustc|ld)(?:-[\d.]+)?\s"""
 )
-_BUILD_TOOL = re.compile(
-    r"""(?:^|[\s/;&|"'(])(?:(?:ninja|samu|g?make|pip3?|meson)(?:\s|$)|cmake\s+--build\s)|\bsetup\.py\s"""
-)
 
 
 def is_compiler(command: str) -> bool:
     """Return whether a command line runs a compiler or linker: those never fail silently."""
     return _COMPILER.search(command) is not None
-
-
-def is_build_tool(command: str) -> bool:
-    """Return whether a command line runs a nested build, whose failed steps are reported one by one."""
-    return _BUILD_TOOL.search(command) is not None
 
 
 _MAKE_TARGET = re.compile(r"\S*make(?:\[\d+\])?: \*\*\* \[(?:[^\s:\]]+:\d+: )?([^\]]+)\] (?:Killed|Error (?!2$)\d+)$")

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stoker.decide.recovery.death_messages import is_build_tool, is_compiler, make_target, said_by
+from stoker.decide.recovery.death_messages import is_compiler, make_target, said_by
 from stoker.model.events import KilledBy
 from stoker.model.killed import same_output
 from stoker.model.text import clean
+from stoker.model.tool import is_build_tool
 from stoker.model.units import format_bytes
 
 MAX_RERUNS = 5
@@ -172,6 +173,19 @@ def _how_again(first: Sequence[str], alone: Sequence[str], attempt: Attempt) -> 
 def will_run_again(death: Death) -> str:
     """Say what follows the death of a compiler while others still run."""
     return f"{_by_cause([death])}; it is to run again once what runs and waits has ended"
+
+
+def will_not_run_again(death: Death, error: str) -> str:
+    """The same where the step is not run again, because the step that makes `error` failed by itself."""
+    return f"{_by_cause([death])}; it is not to run again, as {_name(error)} failed by itself"
+
+
+def taken_back(error: Death, killed: Sequence[str]) -> str:
+    """Say that what was killed before a step failed by itself does not run again."""
+    more = f" and {len(killed) - MAX_NAMES} more" if len(killed) > MAX_NAMES else ""
+    names = ", ".join(map(_name, killed[:MAX_NAMES])) + more
+    verb = "is" if len(killed) == 1 else "are"
+    return f"{_name(error.output)} failed by itself; {names}, killed before, {verb} not to run again"
 
 
 _HOW: Mapping[KilledBy | None, str] = {

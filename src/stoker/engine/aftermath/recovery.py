@@ -20,12 +20,15 @@ from stoker.decide.recovery.deaths import (
     FailedStep,
     GiveUp,
     judge,
+    taken_back,
     verdict,
+    will_not_run_again,
     will_run_again,
 )
 from stoker.engine.aftermath.killed_jobs import KilledJobs, KnownKill
 from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.model import events as ev
+from stoker.model.killed import failed_by_itself
 from stoker.model.state import MAX_FAILURES, BuildState, Failure
 from stoker.model.text import clean, plain
 from stoker.model.units import format_bytes
@@ -40,6 +43,9 @@ MAX_VICTIMS = 20
 
 RUN_AGAIN_LATER = "run the step again, later"
 """The decision at the death of a compiler while others still run."""
+
+NOT_AGAIN = "let the others end"
+"""The decision instead, where a step has failed by itself: the killed one does not run again."""
 
 GIVEN_UP = "do not run the step again"
 """The decision whose reason says why the build has failed."""
@@ -104,6 +110,8 @@ class Recovery:
             if k.attempt == attempt and k.by in ("shed", "person"):
                 self._killed.add(KnownKill(k.jid, k.output, (), k.by, k.rss))
         self._explained: set[str] = set()
+        error = failed_by_itself(state)
+        self._error = error.output if error is not None else ""
         self._pids_are_ours = pids_are_ours()
         self._owner = owner
         self._asked_alone = alone
@@ -160,6 +168,7 @@ class Recovery:
         self._killed.clear()
         self._victims.clear()
         self._explained.clear()
+        self._error = ""
 
     def killed_by_stoker(self, job: ManagedJob, by: ev.KilledBy = "shed") -> None:
         """Note that a job is about to be killed on purpose."""
@@ -225,6 +234,9 @@ class Recovery:
         events = self.look()
         death = self._judge(self._step(failure))
         events += self._named()
+        if death.is_error and not self._error:
+            self._error = death.output
+            events += self._taken_back(death, state)
         if death.is_error or (death.by is not None and not self.must_run_alone().isdisjoint(death.outputs)):
             return True, events
         if death.by in (None, "shed", "person") or self._spent >= min(MAX_RERUNS, self._retries):
@@ -232,8 +244,15 @@ class Recovery:
         peaks = self._peaks({death.output, *death.outputs}, state)
         events += [ev.JobKilled(output, death.by, peaks.get(output)) for output in death.outputs]
         if any(job.output not in death.outputs for job in state.jobs.values()):
-            events.append(ev.Decided("governor", RUN_AGAIN_LATER, will_run_again(death)))
+            events.append(_outlook(death, self._error))
         return False, events
+
+    def _taken_back(self, error: Death, state: BuildState) -> list[ev.Event]:
+        """Say that what was killed before this first error does not run again, if others still run."""
+        dead = [k for k in state.killed if k.attempt == self._number and k.output]
+        if not dead or all(job.output in error.outputs for job in state.jobs.values()):
+            return []
+        return [ev.Decided("governor", NOT_AGAIN, taken_back(error, [k.output for k in dead]))]
 
     def verdict(self, state: BuildState) -> tuple[Again | GiveUp, list[ev.Event]]:
         """Decide whether the failed step runs again, and return what to announce about that.
@@ -332,6 +351,13 @@ class Recovery:
             (len(line) - len(line.lstrip(b" \t")) for line in (lines[:1] + lines[-1:]) if line.strip()), default=0
         )
         return tuple(plain(line[indent:]) for line in lines[header:])
+
+
+def _outlook(death: Death, error: str) -> ev.Decided:
+    """Announce what follows a death; `error` is the output of a step that has failed by itself, if any."""
+    if error:
+        return ev.Decided("governor", NOT_AGAIN, will_not_run_again(death, error))
+    return ev.Decided("governor", RUN_AGAIN_LATER, will_run_again(death))
 
 
 def _said(count: int, victims: Sequence[Victim]) -> str:
