@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stoker.model import events as ev
 from stoker.model.update import Link
 from stoker.show.tui.input import command_queue
 from stoker.show.tui.pages.job_list import ordered
+from stoker.show.tui.pages.lines import text_of as plain
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen
-from stoker.show.tui.screens.questions import KillBox, LevelBox, Question
+from stoker.show.tui.screens.questions import KillBox, LevelBox, Question, kill_question
 
 from . import builds
 from .apps import settle, shown
@@ -197,6 +200,22 @@ async def test_killing_a_job_asks_first_and_names_it() -> None:
         await settle(pilot)
         assert source.commands == [("job", {"jid": 1, "act": "kill"})]
         assert "killing" in text_of(app)
+
+
+@pytest.mark.parametrize(
+    ("failures", "said"),
+    [
+        (1, "ninja takes it for a failure and starts nothing more: 40 waiting jobs are dropped, 11 finish without new"),
+        (2, "The build system sees a failed job"),
+        (None, "The build system sees a failed job"),
+    ],
+)
+def test_the_question_before_a_kill_says_what_it_costs(failures: int | None, said: str) -> None:
+    state = builds.governed().state
+    state = replace(state, schedulers={1: replace(state.schedulers[1], failures=failures)})
+    text = " ".join(plain(line) for line in kill_question(state.jobs[1], state, 60))
+    assert said in " ".join(text.split())
+    assert "stoker then runs the step again" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("key", ["escape", "enter", "q", "k", "X"])

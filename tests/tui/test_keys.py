@@ -94,10 +94,38 @@ async def test_any_other_answer_goes_on_building(key: str) -> None:
 
 async def test_a_burst_of_letters_answers_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StopBox, "deaf_seconds", 60.0)
+    monkeypatch.setattr(StopBox, "least_gap", 60.0)
     source = live()
     async with shown(source, "s", "k", "y") as (app, _pilot):
         assert isinstance(app.screen, StopBox)
         assert "too quick after the last key: press it once more" in text_of(app)
+    assert source.commands == []
+
+
+async def test_an_answer_soon_after_its_question_counts_when_no_key_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StopBox, "deaf_seconds", 0.3)
+    monkeypatch.setattr(StopBox, "least_gap", 0.0)
+    source = live()
+    async with shown(source, "s", "y") as (app, pilot):
+        async with asyncio.timeout(20):
+            while isinstance(app.screen, StopBox):
+                await pilot.pause(0.05)
+        await settle(pilot)
+    assert source.commands == [("stop", {"force": False})]
+
+
+async def test_an_answer_soon_after_its_question_does_not_count_when_a_key_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(StopBox, "deaf_seconds", 60.0)
+    monkeypatch.setattr(StopBox, "least_gap", 0.0)
+    source = live()
+    async with shown(source, "s", "y") as (app, pilot):
+        assert isinstance(app.screen, StopBox)
+        assert "counts in a moment if no key follows" in text_of(app)
+        monkeypatch.setattr(StopBox, "deaf_seconds", 0.0)
+        await pilot.press("x")
+        assert app.screen._held is None
     assert source.commands == []
 
 

@@ -225,6 +225,11 @@ def test_a_row_has_no_sizes_of_an_earlier_moment_beside_those_of_now(why: str, s
     assert "7.2" not in row
 
 
+def test_a_short_row_says_that_a_job_would_stop_at_once() -> None:
+    row = rows(waiting("memory", "would have to be stopped at once: 7.2 MiB too little for the oldest job"), 80)[-1]
+    assert "would stop at once" in row
+
+
 def test_jobs_of_one_name_in_two_folders_are_told_apart_in_reasons() -> None:
     story = builds.governed(2, 2)
     jobs = {**story.state.jobs, 1: replace(story.state.jobs[1], output="a/x.o")}

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
 from textual.events import Key
+from textual.timer import Timer
 
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
+from stoker.show.remote_text import count
 from stoker.show.tui.pages.lines import Line, Part, elide_middle, wrap
 from stoker.show.tui.screens.boxes import Box, labelled
 
@@ -27,34 +30,51 @@ MAX_DIGITS = 4
 class Question(Box[Answer]):
     """Asks before an action that cannot be undone; any key that is not an answer closes it or does nothing.
 
-    It accepts an answer only after a moment without keys: pasted text, even if a slow link delivers it letter by
-    letter, must not stop a build.
+    It accepts an answer only beside a moment without keys: pasted text, even if a slow link delivers it letter by
+    letter, must not stop a build. After such a moment an answer counts at once. One that follows its question sooner,
+    as when a person knows the two keys, counts once such a moment has followed it.
     """
 
     deaf_seconds: ClassVar[float] = 0.5
     """Longer than the gaps in a burst of letters, shorter than a person takes to read the question."""
 
+    least_gap: ClassVar[float] = 0.12
+    """Shortest time between two keys that a person chooses to press; pasted letters mostly come within less."""
+
     def __init__(self, title: str, lines: Callable[[int], Sequence[Line]]) -> None:
         super().__init__(title, lines)
         self._last_key = time.monotonic()
         self._silence = 0.0
-        self._too_quick = False
+        self._hint = ""
+        self._held: Timer | None = None
 
     def on_key(self, event: Key) -> None:
-        """Record the time since the previous key, by their arrival times; this runs before the key's action."""
+        """Record the time since the previous key, by their arrival times; this runs before the key's action. Any key
+        takes back an answer that has not counted yet."""
         self._silence, self._last_key = event.time - self._last_key, event.time
+        if self._held is not None:
+            self._held.stop()
+            self._held = None
 
     def action_answer(self, answer: Answer) -> None:
-        """Close with an answer, unless it came in a burst."""
+        """Close with an answer: at once, or when no key has followed it for a moment; not if it came in a burst."""
         if self._silence >= self.deaf_seconds:
             self.dismiss(answer)
+        elif self._silence >= self.least_gap:
+            self._hint = "counts in a moment if no key follows"
+            self._held = self.set_timer(self.deaf_seconds, partial(self._count, answer))
+            self.redraw()
         else:
-            self._too_quick = True
+            self._hint = "too quick after the last key: press it once more"
             self.redraw()
 
+    def _count(self, answer: Answer) -> None:
+        """Close with an answer that no key has followed. A timer would wait for what `dismiss` returns."""
+        self.dismiss(answer)
+
     def hint(self, shown: int) -> str:  # noqa: ARG002  (for boxes that scroll)
-        """Return why an answer was ignored."""
-        return "too quick after the last key: press it once more" if self._too_quick else ""
+        """Return why an answer does not count yet."""
+        return self._hint
 
 
 class StopBox(Question):
@@ -79,8 +99,8 @@ class KillBox(Question):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "answer('now')", "Kill", show=False)]
 
-    def __init__(self, job: Job) -> None:
-        super().__init__("kill this job?", lambda width: kill_question(job, width))
+    def __init__(self, job: Job, state: BuildState) -> None:
+        super().__init__("kill this job?", lambda width: kill_question(job, state, width))
 
 
 class ResumeBox(Question):
@@ -103,16 +123,29 @@ def stop_question(name: str, width: int) -> list[Line]:
     return [(Part(elide_middle(name, width), "text bold"),), (), *_answers(rows, width)]
 
 
-def kill_question(job: Job, width: int) -> list[Line]:
-    """Return the question before a job is killed: which job, and what happens next."""
+def kill_question(job: Job, state: BuildState, width: int) -> list[Line]:
+    """Return the question before a job is killed: which job, what that costs, and what happens next."""
     held = f"pid {job.pid}, {format_bytes(job.rss)}" if job.rss else f"pid {job.pid}"
-    text = (
-        "The build system sees a failed job and ends its step when the other running jobs have ended. "
-        "stoker then runs the step again. It counts as killed, not as failed."
-    )
+    text = f"{_cost_of_kill(job, state)} stoker then runs the step again. It counts as killed, not as failed."
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(job.output, 300), width, 3)]
     lines += [(Part(held, "text_dim"),), (), *((Part(piece),) for piece in wrap(text, width, 6)), ()]
     return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", "let it run")), width)
+
+
+def _cost_of_kill(job: Job, state: BuildState) -> str:
+    """Return what the build tool does after the kill of a job. With the failure that is its last it starts nothing
+    more, and what waits on deck is lost to this attempt."""
+    scheduler = state.schedulers.get(job.sid)
+    allowed = None if scheduler is None else scheduler.failures
+    if scheduler is None or allowed is None or scheduler.failed + scheduler.killed + 1 < allowed:
+        return "The build system sees a failed job and ends its step when the other running jobs have ended."
+    beside = [other for other in state.jobs.values() if other.sid == job.sid and other.jid != job.jid]
+    waiting = sum(other.state == "on_deck" for other in beside)
+    running = len(beside) - waiting
+    dropped = f"{count(waiting, 'waiting job')} {'is' if waiting == 1 else 'are'} dropped" if waiting else ""
+    finish = f"{running} {'finishes' if running == 1 else 'finish'} without new ones beside" if running else ""
+    cost = ", ".join(filter(None, (dropped, finish)))
+    return f"{scheduler.tool} takes it for a failure and starts nothing more{f': {cost}' if cost else ''}."
 
 
 def resume_question(what: str, state: BuildState, width: int) -> list[Line]:
