@@ -196,6 +196,16 @@ def test_frozen_jobs_go_on_before_others_start() -> None:
     assert acts(decisions, "admit") == []
 
 
+def test_beside_a_frozen_job_that_needs_the_machine_for_itself_others_run_that_end_before_it_can_go_on() -> None:
+    """It goes on in 80 s, once the one that runs has ended: for as long, 9 GiB are of no use to it."""
+    running, needs_all = live(1, light(3, seconds=100), 20), live(2, curve((0, 1), (50, 12), (90, 12), spread=0.4), 10)
+    brief, long = candidate(3, light(1, seconds=5)), candidate(4, light(1, seconds=200))
+    seen = view([running], [long, brief], [needs_all], ram=16.0, cores=4)
+    assert acts(asked(seen), "thaw") == []
+    assert acts(asked(seen), "admit") == [3]
+    assert acts(asked(replace(seen, running=(), available=15 * GIB)), "thaw") == [2]
+
+
 def test_after_a_freeze_nothing_thaws_until_its_effect_was_seen() -> None:
     seen = view([live(1, light(), 1)], [], [live(2, kernel(peak=4), 30)], last_freeze=99.0)
     assert acts(asked(seen, now=100.0), "thaw") == []

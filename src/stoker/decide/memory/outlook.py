@@ -184,6 +184,20 @@ class PromisedMemory:
             self.most[slot] += size
         self.peak += size
 
+    def end(self) -> int:
+        """Return the slot by which every job has ended that ends within the horizon."""
+        slot = SLOTS
+        while slot > 0 and self.mean[slot - 1] == self.mean[-1]:
+            slot -= 1
+        return slot
+
+    def close(self, slot: int) -> None:
+        """Promise all memory from this slot on."""
+        for later in range(slot, SLOTS):
+            self.mean[later] += self.capacity
+            self.most[later] += self.capacity
+        self.peak += self.capacity
+
     def add(self, job: Outlook, after: int = 0) -> None:
         """Add a job; with `after`, one that starts that many slots from now."""
         seen = _shifted(job, after)

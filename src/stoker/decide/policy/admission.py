@@ -84,6 +84,8 @@ class AdmissionRound:
         self.decisions: list[Decision] = []
         self.waiting: str = ""
         """The name of the job that room is kept for; empty while none waits."""
+        self._closed = False
+        """Whether a job waits that fits beside nothing."""
         self.waits: dict[int, Wait] = {}
         """Why each job that was tried waits."""
         self.rest: Wait | None = None
@@ -182,7 +184,8 @@ class AdmissionRound:
                 self.rest = self._kept()
                 return
             large = candidate.curve.peak > self._share
-            if in_vain[large] > BACKFILL_DEPTH:
+            # Beside a job that waits for the whole memory, large ones would only be frozen for what runs.
+            if in_vain[large] > BACKFILL_DEPTH or (large and self._closed):
                 self.rest = self._kept()
                 continue
             # Try each distinct expectation once per tick; one that was refused is refused again at no cost.
@@ -261,14 +264,15 @@ class AdmissionRound:
     def _keep_room(self, job: Outlook, name: str, held: float = 0.0) -> None:
         """Keep room as EASY backfill does: the job gets the first slot in which it fits, and no other job may take it.
 
-        Until then it keeps `held` bytes. If there is no such slot within the horizon, nothing else may start.
+        Until then it keeps `held` bytes. If there is no such slot within the horizon, the job fits beside nothing and
+        starts once nothing else runs: until then others may start only if they are not large, and end before what runs.
         """
         self.waiting = self.waiting or name
         slot = self.promise.earliest(job, held)
         self.promise.hold(held, slot)
         if slot is None:
-            self.rest = self.rest or (self._kept() if self.slots > 0 else None)
-            self.slots = 0
+            self._closed = True
+            self.promise.close(self.promise.end())
         else:
             self.promise.add(job, slot)
 
