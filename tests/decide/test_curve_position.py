@@ -42,6 +42,15 @@ def test_the_small_fall_before_the_climb_is_not_taken_for_the_peak() -> None:
     assert locate(job).position < 60
 
 
+def test_the_shell_that_is_left_after_its_compiler_needs_nothing_more() -> None:
+    rises = curve((0, 0.01), (10, 0.16), spread=0.3)
+    compiling = replace(live(1, rises, 9), peak_rss=0.16 * GIB, peak_age=9.0)
+    left = replace(compiling, rss=64 * 1024.0, phase="sh")
+    assert locate(left).curve.peak == left.rss
+    for other in ({"phase": "nvcc"}, {"peak_rss": 0.05 * GIB}, {"rss": 0.01 * GIB}):  # another pass may follow
+        assert locate(replace(left, **other)).curve == rises
+
+
 def test_the_pass_says_more_than_the_age() -> None:
     passes = ((0, 0.3, "cudafe++"), (20, 0.3, "cicc"), (60, 4, "cicc"), (80, 0.5, "ptxas"), (120, 0.5, "ptxas"))
     shape = Curve(tuple(Point(age, size * GIB, phase) for age, size, phase in passes))

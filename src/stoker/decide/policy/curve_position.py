@@ -17,6 +17,12 @@ NOTABLE = 0.45
 """Only a maximum of at least this share of the expected peak counts as the peak: cudafe++ also rises and falls before
 cicc begins, to about a fifth of what cicc needs."""
 
+SPENT = 0.02
+"""A shell that holds less than this share of what its job held at most has nothing of it left."""
+
+SHELLS = frozenset(["sh", "bash", "dash", "ash"])
+"""What runs a compiler's command and outlives the compiler by a moment; on a busy machine, by seconds."""
+
 PACE_LIMITS = (0.5, 2.0)
 """A pace outside these limits is treated as a misjudged position rather than as a fact."""
 
@@ -52,6 +58,8 @@ STILL_RISING = 0.5
 def locate(job: LiveJob) -> Standing:
     """Return the job's position on its curve, and how uncertain the rest still is."""
     curve = job.curve
+    if _is_spent(job):
+        return _overtime(job)
     # After the peak, size and pace have both been measured; before it they are estimated from age, memory and pass.
     if _is_past_peak(job):
         return _after_peak(job)
@@ -78,13 +86,18 @@ def _spread(job: LiveJob) -> float:
     return SETTLED * spread if level else spread
 
 
+def _is_spent(job: LiveJob) -> bool:
+    """Return whether only the shell of a job is left after its compiler has ended. That needs no curve that falls:
+    many curves end at their peak."""
+    return job.phase in SHELLS and job.rss < SPENT * job.peak_rss and _has_peaked(job)
+
+
+def _has_peaked(job: LiveJob) -> bool:
+    return job.peak_rss >= NOTABLE * job.curve.peak / (1 + job.curve.bias)
+
+
 def _is_past_peak(job: LiveJob) -> bool:
-    curve = job.curve
-    return (
-        job.rss < FALLEN * job.peak_rss
-        and job.peak_rss >= NOTABLE * curve.peak / (1 + curve.bias)
-        and curve.sizes[-1] < curve.peak
-    )
+    return job.rss < FALLEN * job.peak_rss and _has_peaked(job) and job.curve.sizes[-1] < job.curve.peak
 
 
 def _after_peak(job: LiveJob) -> Standing:

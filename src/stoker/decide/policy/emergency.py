@@ -129,9 +129,16 @@ def brake(situation: Situation) -> Decision | None:
     if sum(growth for _, growth, *_ in growths) <= passage(situation):
         return None
     job = max(growths)[-1]
-    want, held, need = format_bytes(most), format_bytes(job.rss), format_bytes(situation.most(job))
-    why = f"the jobs would hold {want} within {ahead} s, {format_bytes(line)} allowed" if most > line else short
+    held, need = format_bytes(job.rss), format_bytes(situation.most(job))
+    why = _excess(most, max(situation.soon.mean[:ahead]), ahead, line) if most > line else short
     return Decision("freeze", job.jid, f"{why}; this one holds {held}, needs up to {need}")
+
+
+def _excess(most: float, expected: float, ahead: int, line: float) -> str:
+    """Say that the jobs may hold too much soon: the sum includes doubt, so it may exceed that of their peaks."""
+    doubt = f" ({format_bytes(expected)} expected)" if most > expected else ""
+    allowed = f"more than the {format_bytes(line)} that are left to them with half of the reserve"
+    return f"the jobs may hold up to {format_bytes(most)} within {ahead} s{doubt}, {allowed}"
 
 
 def growing_jobs(situation: Situation) -> list[LiveJob]:
