@@ -271,3 +271,13 @@ def test_a_job_is_frozen_only_when_all_of_it_is(tmp_path: Path) -> None:
     assert [u.state for u in tracker.update(half, {10: NINJA}, 100.0).running] == ["running"]
     whole = _scan(_process(20, 10, state="T"), _process(21, 20, state="T"), _process(22, 20, state="Z"))
     assert [u.state for u in tracker.update(whole, {10: NINJA}, 101.0).running] == ["frozen"]
+
+
+def test_what_a_stopped_job_used_before_is_not_what_it_uses_now(tmp_path: Path) -> None:
+    tracker = JobTracker(tmp_path)
+    _fake_cmdline(tmp_path, 20, b"sh\0-c\0x\0")
+    figures = []
+    for second, ticks, state in ((0, 0, "R"), (1, CLK_TCK, "T"), (2, CLK_TCK, "T"), (3, 2 * CLK_TCK, "R")):
+        scan = _scan(_process(20, 10, ticks=ticks, state=state))
+        figures += [use.cpu_percent for use in tracker.update(scan, {10: NINJA}, 1e9 + second).running]
+    assert figures[1:] == [100.0, 0.0, 100.0]

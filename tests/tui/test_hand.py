@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stoker.model import events as ev
+from stoker.model.units import format_bytes
 from stoker.model.update import Link
 from stoker.show.tui.input import command_queue
 from stoker.show.tui.pages.job_list import ordered
@@ -239,10 +240,27 @@ async def test_a_job_that_ended_while_the_question_stood_is_not_killed() -> None
     async with shown(source, "down", "X") as (app, pilot):
         source.put(story.add(3725, ev.JobFinished(1, 1, builds.OUTPUTS[0][0], "nvcc", 9, "ok")).state)
         await settle(pilot)
+        app.tick()
+        text = text_of(app)
+        assert "has ended by itself: there is nothing to kill" in text
+        assert "kill it" not in text
         await pilot.press("y")
         await settle(pilot)
         assert source.commands == []
         assert [n.message for n in app._notifications] == ["that job has ended by itself"]
+
+
+async def test_the_question_shows_what_the_job_holds_now() -> None:
+    story, source = builds.governed(), governed()
+    async with shown(source, "down", "X") as (app, pilot):
+        last = next(r.event for r in reversed(story.records) if isinstance(r.event, ev.Sampled))
+        grown = tuple(replace(job, rss=7 * builds.GIB) if job.jid == 1 else job for job in last.jobs)
+        source.put(story.add(3725, replace(last, jobs=grown)).state)
+        await settle(pilot)
+        app.tick()
+        assert isinstance(app.screen, KillBox)
+        pid = source.last.state.jobs[1].pid
+        assert f"pid {pid}, {format_bytes(7 * builds.GIB)}" in text_of(app)
 
 
 @pytest.mark.parametrize("key", ["F", "O", "X"])

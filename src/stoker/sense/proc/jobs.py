@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import is_
 from pathlib import Path
 from typing import Literal
@@ -184,7 +184,9 @@ class JobTracker:
                     started.append(job)
                 tree, inner = _tree(process, children, schedulers)
                 if old is not None and _are_same(tree, self._still.get(key, ())):
-                    running[key], self._ticks[key] = old, (now, self._ticks[key][1])
+                    # What it used before it stopped is not what it uses now.
+                    running[key] = replace(old, cpu_percent=0.0) if old.cpu_percent else old
+                    self._ticks[key] = (now, self._ticks[key][1])
                     continue
                 nested.update(dict.fromkeys(inner, key))
                 found[key] = (job, tree, inner)

@@ -280,7 +280,7 @@ class ControlApp(MessageApp[int], inherit_bindings=False):
             elif answer is not None:
                 self.inform("that job has ended by itself")
 
-        self.push_screen(KillBox(job, self.newest.state), answered)
+        self.push_screen(KillBox(job), answered)
 
     def action_remedy(self) -> None:
         """Ask whether to apply the remedy and resume."""

@@ -194,9 +194,9 @@ def _paused_text(m: Moment) -> str:
 
 def _frozen_text(m: Moment) -> str:
     """Return what is frozen, and which key ends that."""
-    stopped = sum(job.state != "on_deck" for job in m.state.jobs.values())
-    keep = f"{'keeps' if stopped == 1 else 'keep'} {format_bytes(m.state.memory.build)}"
-    held = f"{count(stopped, 'job')} {keep}" if stopped else "nothing runs and nothing starts"
+    stopped = [job for job in m.state.jobs.values() if job.state != "on_deck"]
+    keep = f"{'keeps' if len(stopped) == 1 else 'keep'} {format_bytes(sum(job.rss for job in stopped))}"
+    held = f"{count(len(stopped), 'job')} {keep}" if stopped else "nothing runs and nothing starts"
     unpause = f"{m.key('pause-softly')} unpauses" if _may_unpause(m) else ""
     return "; ".join(filter(None, (f"frozen: {held}", unpause)))
 

@@ -93,14 +93,23 @@ class StopBox(Question):
 
 
 class KillBox(Question):
-    """Asks before a job is killed."""
+    """Asks before a job is killed, with what it holds now; says so once it has ended."""
 
     ends_with_build = True
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "answer('now')", "Kill", show=False)]
 
-    def __init__(self, job: Job, state: BuildState) -> None:
-        super().__init__("kill this job?", lambda width: kill_question(job, state, width))
+    def __init__(self, job: Job) -> None:
+        super().__init__("kill this job?", self._question)
+        self._job = job
+
+    def _question(self, width: int) -> list[Line]:
+        state = self.viewer.moment.state
+        live = state.jobs.get(self._job.jid)
+        if live is None:
+            return ended_answer(self._job, width)
+        self._job = live
+        return kill_question(live, state, width)
 
 
 class ResumeBox(Question):
@@ -127,8 +136,13 @@ def kill_question(job: Job, state: BuildState, width: int) -> list[Line]:
     """Return the question before a job is killed: which job, what that costs, and what happens next."""
     held = f"pid {job.pid}, {format_bytes(job.rss)}" if job.rss else f"pid {job.pid}"
     text = f"{_cost_of_kill(job, state)} stoker then runs the step again. It counts as killed, not as failed."
-    lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(job.output, 300), width, 3)]
-    lines += [(Part(held, "text_dim"),), (), *((Part(piece),) for piece in wrap(text, width, 6)), ()]
+    lines = [
+        *_named(job, width),
+        (Part(held, "text_dim"),),
+        (),
+        *((Part(piece),) for piece in wrap(text, width, 6)),
+        (),
+    ]
     return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", "let it run")), width)
 
 
@@ -146,6 +160,20 @@ def _cost_of_kill(job: Job, state: BuildState) -> str:
     finish = f"{running} {'finishes' if running == 1 else 'finish'} without new ones beside" if running else ""
     cost = ", ".join(filter(None, (dropped, finish)))
     return f"{scheduler.tool} takes it for a failure and starts nothing more{f': {cost}' if cost else ''}."
+
+
+def ended_answer(job: Job, width: int) -> list[Line]:
+    """Return what stands in place of the question once the job has ended."""
+    lines = [
+        *_named(job, width),
+        (Part(f"pid {job.pid} has ended by itself: there is nothing to kill", "text_dim"),),
+        (),
+    ]
+    return lines + _answers((("esc", "close"),), width)
+
+
+def _named(job: Job, width: int) -> list[Line]:
+    return [(Part(piece, "text bold"),) for piece in wrap(clean(job.output, 300), width, 3)]
 
 
 def resume_question(what: str, state: BuildState, width: int) -> list[Line]:
