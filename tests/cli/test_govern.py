@@ -148,6 +148,19 @@ def test_a_job_that_was_killed_is_not_unknown(stoker: Stoker, build: str, folder
     assert stoker.ended(build)["progress"]["finished"] == COUNT
 
 
+def test_status_tells_the_attempt_and_what_was_killed_before_it(stoker: Stoker, tmp_path: Path) -> None:
+    killed = "{ touch dead; echo 'g++: fatal error: Killed signal terminated program cc1plus'; exit 1; }"
+    command = f"[ -e dead ] || {killed}; until [ -e go ]; do sleep 0.05; done; touch o1"
+    folder = write_ninja(tmp_path / "again", [("o1", command)])
+    again = stoker.detach(PYPI_NINJA, "-C", str(folder), jobs=1)
+    until(lambda: stoker.status(again)["step"]["attempt"] == 2, "the second attempt")
+    lines = stoker.run("status", again).stdout.decode().splitlines()
+    assert "  attempt   2 at this step" in lines
+    assert "  killed    1 killed from outside in earlier attempts" in lines
+    (folder / "go").touch()
+    assert stoker.ended(again)["progress"]["finished"] == 1
+
+
 def test_status_tells_level_deck_and_promise(stoker: Stoker, build: str) -> None:
     until(lambda: stoker.status(build)["memory"]["promised"], "a measurement")
     until(lambda: stoker.status(build)["progress"]["total_known"], "the number of jobs")

@@ -406,6 +406,16 @@ def test_what_was_killed_is_remembered_by_attempt_and_outlasts_the_failure() -> 
     assert state.step.oom_kills == 1
 
 
+@pytest.mark.parametrize("killed_first", [True, False])
+def test_a_killed_job_has_one_size_wherever_it_is_shown(*, killed_first: bool) -> None:
+    start = ev.JobStarted(7, 1, 900, "a.o", "cxx", 0.0)
+    end = ev.JobFinished(7, 1, "a.o", "cxx", 9.0, "failed", 193)
+    kill = ev.JobKilled("a.o", "unknown", 177)  # of the last sample when the output showed it
+    state = reduce_all(records([*BEGIN, start, *((kill, end) if killed_first else (end, kill))]))
+    assert [job.peak_rss for job in state.history.heaviest if job.output == "a.o"] == [193]
+    assert [death.rss for death in state.killed] == [193]
+
+
 def test_what_an_attempt_said_before_it_was_known_to_have_begun_is_not_forgiven() -> None:
     before, early = ev.FailureFound("a.o", "g++", 137, (), 0, 9), ev.FailureFound("b.o", "g++", 1, (), 9, 20)
     again = ev.StepStarted(1, 1, "build", ("ninja",), 101, 2, log_start=9)

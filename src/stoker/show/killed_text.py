@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from stoker.model.events import KilledBy
-from stoker.model.killed import failed_by_itself, is_final, last_death_of
+from stoker.model.killed import attempt_of, failed_by_itself, is_final, last_death_of
 from stoker.model.state import BuildState, KilledJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
@@ -35,6 +35,12 @@ def killed_now(state: BuildState) -> list[KilledJob]:
 def counts_text(state: BuildState) -> str:
     """Return `3 stopped to free memory, 1 killed by ann`; empty if no job was killed in this attempt."""
     return _counted(killed_now(state))
+
+
+def earlier_text(state: BuildState) -> str:
+    """Return what was killed in earlier attempts at the step: `1 killed from outside in earlier attempts`."""
+    counts = _counted(k for k in state.killed if k.attempt < attempt_of(state))
+    return f"{counts} in earlier attempts" if counts else ""
 
 
 def outlook_text(state: BuildState) -> str:

@@ -110,6 +110,8 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
         trouble = remote_text.trouble_text(state)
         facts = [] if state.over else [remote_text.slots_text(state), trouble]
         lines.append(f"  remote    {'; '.join(filter(None, [*facts, remote_text.outcome_text(state)])) or 'not used'}")
+    if not state.over and state.step is not None and state.step.attempt > 1:
+        lines.append(f"  attempt   {state.step.attempt} at this step")
     lines += [f"  killed    {text}" for text in _killed_texts(state)]
     lines += [] if state.over else _governed_lines(state)
     if stalled := stalled_text(state):
@@ -152,9 +154,12 @@ def _waiting_lines(state: BuildState) -> list[str]:
 
 
 def _killed_texts(state: BuildState) -> list[str]:
-    """Return what was killed and is to run again; of a build that has ended, all that was, and what it cost."""
+    """Return what was killed in this attempt, and what follows, or in earlier ones; of a build that has ended, all that
+    was, and what it cost."""
+    if state.over:
+        return killed_text.cost_lines(state)
     now = killed_text.drain_text(state) or killed_text.outlook_text(state)
-    return killed_text.cost_lines(state) if state.over else [now] if now else []
+    return [text for text in (now, killed_text.earlier_text(state)) if text]
 
 
 def _governed_lines(state: BuildState) -> list[str]:

@@ -8,7 +8,7 @@ from stoker.model import events as ev
 from stoker.model.evolve import evolve
 from stoker.model.killed import death_of
 from stoker.model.reducers import Reducers, scheduler_events
-from stoker.model.reducers.kill_events import with_identity, with_lost
+from stoker.model.reducers.kill_events import with_end, with_lost
 from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, Job, JobHistory, Scheduler
 
 SHORT_OF_MEMORY = ("memory", "room", "unknown")
@@ -120,7 +120,7 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
     if death is not None:
         fate = "killed"
         state = evolve(state, lost=with_lost(state.lost, death, e.seconds))
-        state = with_identity(state, death, e.output, e.jid)
+        state = with_end(state, death, e.output, e.jid, e.peak_rss)
     by = None if death is None else death.by
     job = FinishedJob(e.output, e.tool, e.seconds, time, fate, e.peak_rss, e.jid, e.sid, by, stood)
     state = evolve(state, history=_with_finished(state.history, job))

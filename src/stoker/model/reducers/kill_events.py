@@ -38,10 +38,14 @@ def _job_killed(state: BuildState, e: ev.JobKilled, time: float) -> BuildState:
     )
     failed = (j for j in reversed(state.history.recent) if j.outcome == "failed" and not is_earlier(state, j))
     wrong = next((j for j in failed if _is_of(j, death)), None)
-    if wrong is not None and death.jid is None:
-        death = evolve(death, jid=wrong.jid)
+    if wrong is not None:
+        death = evolve(death, jid=wrong.jid if death.jid is None else death.jid, rss=_most(death.rss, wrong.peak_rss))
     state = evolve(state, failures=failures, killed=(*state.killed[-(MAX_KILLED - 1) :], death))
     return state if wrong is None else _corrected(state, wrong, death)
+
+
+def _most(*sizes: int | None) -> int | None:
+    return max((size for size in sizes if size is not None), default=None)
 
 
 def _is_of(job: FinishedJob, death: KilledJob) -> bool:
@@ -68,10 +72,11 @@ def _replaced(history: JobHistory, old: FinishedJob, new: FinishedJob) -> JobHis
     return evolve(history, recent=recent, heaviest=heaviest, slowest=slowest)
 
 
-def with_identity(state: BuildState, death: KilledJob, output: str, jid: int | None) -> BuildState:
+def with_end(state: BuildState, death: KilledJob, output: str, jid: int | None, peak: int | None) -> BuildState:
     """A job's output may become known only after it was killed; and which of several jobs with outputs of the same name
-    in different folders it was, only at its end. One death is that of one job."""
-    identified = evolve(death, output=death.output or output, jid=jid if death.jid is None else death.jid)
+    in different folders it was, and the most that it held, only at its end. One death is that of one job."""
+    jid = jid if death.jid is None else death.jid
+    identified = evolve(death, output=death.output or output, jid=jid, rss=_most(death.rss, peak))
     if identified == death:
         return state
     return evolve(state, killed=tuple(identified if d is death else d for d in state.killed))
