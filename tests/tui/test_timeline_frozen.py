@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stoker.model import events as ev
+from stoker.model.samples import JobSample
+from stoker.model.units import format_bytes
 from stoker.show.tui.pages import timeline_page
 from stoker.show.tui.pages.lines import text_of
 from stoker.show.tui.pages.timeline_page import TimelineView
@@ -40,6 +44,25 @@ def moment(seconds: float, words: str = "old.cc.o") -> str:
 def test_a_job_of_a_moment_is_marked_if_it_was_frozen_then(seconds: float, marked: bool) -> None:
     assert THAWED in moment(seconds)
     assert (f"‖ {THAWED}" in moment(seconds)) == marked
+
+
+def test_a_figure_of_a_past_moment_is_called_a_peak_and_does_not_grow() -> None:
+    """Of what a job held just then nothing is kept; its peak came later, and is more than the build held."""
+    told = builds.governed().add(3660, ev.JobStarted(99, 1, 9000, THAWED, "cxx", START + 3660))
+
+    def line() -> str:
+        view = TimelineView(at=START + 3665, words="old.cc.o")
+        page = timeline_page.timeline(at(told.state), 120, 40, UNICODE, view)
+        return next(text for text in map(text_of, page) if THAWED in text)
+
+    last = next(r.event for r in reversed(told.records) if isinstance(r.event, ev.Sampled))
+    for seconds, rss in ((1, 2), (2, 6)):
+        own = JobSample(99, rss * builds.GIB, 100.0, "cc1plus", "running")
+        told.add(builds.NOW + seconds, replace(last, jobs=(*last.jobs, own)))
+        assert line().split()[:3] == ["not", "ended", "yet"]
+        assert "GiB" not in line()
+    told.add(builds.NOW + 9, ev.JobFinished(99, 1, THAWED, "cxx", 70.0, "ok", 9 * builds.GIB))
+    assert line().split()[:3] == ["peak", *format_bytes(9 * builds.GIB).split()]
 
 
 def test_the_figures_of_a_moment_and_of_now_count_frozen_jobs() -> None:

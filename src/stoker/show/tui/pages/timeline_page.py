@@ -39,6 +39,9 @@ LEAST_ROWS = 7
 ENDS_FREEZE = ("thaw", "shed", "kill")
 """First words of decisions after which a job is no longer frozen."""
 
+PEAK_CELLS = 15
+"""Cells of a job's peak memory, with the word."""
+
 DETAIL_ROWS, DECISION_ROWS = 5, 2
 """Lines about the moment at the cursor: its figures, two for jobs and two for a decision."""
 
@@ -268,30 +271,37 @@ def _moment_lines(m: Moment, view: TimelineView, step: float, width: int, g: Gly
 
 
 class _Known(NamedTuple):
-    """A job at one moment: its peak memory, its name, and whether it was frozen."""
+    """A job at one moment: its peak memory as far as it is known now, its name, and whether it was frozen and has ended
+    since."""
 
     peak: int
     name: str
     frozen: bool
+    ended: bool
 
 
 def _known_line(job: _Known, width: int, g: Glyphs) -> Line:
-    size = Part(f"{format_bytes(job.peak):>8}  " if job.peak else " " * 10, "text_dim")
+    """Return one job. The peak of one that has not ended is left out: the figure of a past moment would grow."""
+    peak = f"peak {format_bytes(job.peak):>8}" if job.peak else ""
+    size = Part(pad(peak if job.ended else "not ended yet", PEAK_CELLS), "text_dim")
     mark = (Part(f"{g.frozen} ", "frozen"),) if job.frozen else ()
-    return (size, *mark, Part(elide_path(job.name, width - 12 - width_of(mark), g.ellipsis)))
+    return (size, *mark, Part(elide_path(job.name, width - PEAK_CELLS - 2 - width_of(mark), g.ellipsis)))
 
 
 def _jobs_at(state: BuildState, at: float) -> Iterator[_Known]:
-    """Yield the jobs that are known to have been running or frozen then, by their outputs."""
+    """Yield the jobs that are known to have been running or frozen then, by their outputs.
+
+    What each held just then is not kept: only its peak.
+    """
     history, frozen = state.history, _frozen_at(state, at)
     ended = {(job.output, job.ended): job for job in (*history.recent, *history.heaviest, *history.slowest)}
     for past in ended.values():
         if past.ended - past.stood - past.seconds <= at <= past.ended:
-            yield _Known((past.peak_rss or 0) * past.is_measured, past.output, past.output in frozen)
+            yield _Known((past.peak_rss or 0) * past.is_measured, past.output, past.output in frozen, ended=True)
     for job in (*state.jobs.values(), *state.leaving.values()):
         if job.running_since is not None and job.running_since <= at:
             now_frozen = job.frozen_at is not None and job.frozen_at <= at
-            yield _Known(job.peak_rss, job.output, now_frozen or job.output in frozen)
+            yield _Known(job.peak_rss, job.output, now_frozen or job.output in frozen, ended=False)
 
 
 def _frozen_at(state: BuildState, at: float) -> set[str]:
