@@ -220,8 +220,9 @@ def test_something_always_runs(seen: View) -> None:
     idle = replace(seen, running=(), paused="no", pressure=None)
     if idle.candidates or any(not j.by_person for j in idle.frozen):
         ruling = rule(idle, 100.0)
-        reasons = [w.why for w in (ruling.waits.frozen, ruling.waits.on_deck) if w is not None and w.cause == "person"]
-        by_hand = any(j.by_person for j in idle.frozen) and any("frozen by hand" in why for why in reasons)
+        waits = (*ruling.waits.of.values(), ruling.waits.frozen, ruling.waits.on_deck)
+        reasons = [w.why for w in waits if w is not None and w.cause == "person"]
+        by_hand = any(j.by_person for j in idle.frozen) and any("frozen by hand, hold" in why for why in reasons)
         assert by_hand or [d for d in ruling.decisions if d.action in ("admit", "thaw")]
 
 

@@ -110,6 +110,14 @@ class TestOneJob:
         assert "frozen by hand, holds" in waits.on_deck.why
         assert acts(asked(replace(seen, frozen=(), available=seen.available + mine.rss)), "admit") == [2]
 
+    def test_one_that_is_to_run_alone_says_whose_memory_it_waits_for(self) -> None:
+        mine = replace(live(1, light(20, seconds=50), 5), by_person=True)
+        alone = replace(live(2, light(16, seconds=60), rss=0.1), alone=True)
+        waits = rule(view([], [candidate(3, light())], [mine, alone]), 100.0).waits
+        assert "frozen by hand, holds" in waits.of[2].why
+        assert waits.on_deck is not None
+        assert waits.on_deck.why == "job2.o runs alone"
+
     def test_what_does_not_fit_without_it_either_starts_as_if_it_were_not_there(self) -> None:
         mine = replace(live(1, light(2, seconds=50), 5), by_person=True)
         assert acts(asked(view([], [candidate(2, light(40, seconds=60))], [mine])), "admit") == [2]
