@@ -155,7 +155,7 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
         costly = Wait("memory", "no memory is left, and ending a job would cost what the others have built")
         return Ruling((*turn.holds, *patient), _waits(view, turn, costly))
     if lacking := _lacks_what_a_person_holds(situation, turn, waiting):
-        # It may be the one that is to run alone, for which the others wait: it has this reason all the same.
+        # The others may wait for it, as it is to run alone; this reason is its own.
         first = min(turn.frozen, key=age_order) if turn.frozen else waiting[0]
         return Ruling(turn.holds, _waits(view, turn, lacking, {first.jid: lacking}))
     return Ruling((*turn.holds, *_first(view, turn, waiting)), waits)
