@@ -91,6 +91,9 @@ log python-headers 'printf "#include <Python.h>\n" >ext.c; gcc -c ext.c -o ext.o
 log missing-header 'printf "#include <mpi.h>\nint main() {}\n" >main.cpp; ninja_of main.cpp.o "g++ -c main.cpp -o main.cpp.o"; ninja'
 log abi-link 'printf "#include <string>\nvoid greet(const std::string &) {}\n" >greet.cpp; printf "#include <string>\nvoid greet(const std::string &); int main() { greet(\"\"); }\n" >main.cpp
     g++ -D_GLIBCXX_USE_CXX11_ABI=0 -c greet.cpp; g++ main.cpp greet.o -o app'
+log abi-string 'printf "#include <string>\nvoid greet(const std::string &) {}\nstd::string name() { return \"\"; }\n" >greet.cpp
+    printf "#include <string>\nvoid greet(const std::string &); std::string name(); int main() { greet(name()); }\n" >main.cpp
+    g++ -D_GLIBCXX_USE_CXX11_ABI=0 -shared -fPIC greet.cpp -o libgreet.so; g++ main.cpp -L. -lgreet -o app'
 log undefined-reference 'printf "int compute();\nint main() { return compute(); }\n" >main.cpp; g++ main.cpp -o app'
 log abi-extension 'printf "#include <string>\nnamespace c10 { struct SourceLocation { const char *f, *n; unsigned l; }; struct Error { Error(SourceLocation, std::string); }; }\nextern \"C\" void PyInit_ext() { c10::Error e({}, \"\"); }\n" >ext.cpp
     g++ -shared -fPIC ext.cpp -o ext.so; python3 -c "import ext"'

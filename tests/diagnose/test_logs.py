@@ -14,6 +14,7 @@ WORDED_LOGS = Path(__file__).parent / "worded"
 
 FIRST_CAUSE = {
     "abi-extension": ("abi-undefined-symbol", 3),
+    "abi-string": ("string-of-two-abis", 2),
     "abi-link": ("undefined-reference", 2),
     "apt-not-root": ("apt-not-root", 1),
     "apt-unknown": ("apt-package-unknown", 4),

@@ -10,6 +10,34 @@ from support.remedies import GIT, MAIN, WITHOUT_RIGHTS, C, Case, check_that_it_r
 
 CASES = [
     Case(
+        "missing-fpic",
+        {
+            "Makefile": "CFLAGS = -O2 -fno-pic\nlibb.so: a.o\n\tgcc -fPIC -shared b.c a.o -o libb.so\n"
+            "clean:\n\trm -f *.o\n",
+            "a.c": "int counter; int next(void) { return ++counter; }\n",
+            "b.c": "int next(void); int over(void) { return next(); }\n",
+        },
+        "eval ${FIRST-:}; make ${FLAGS:+CFLAGS='-O2 -fPIC'}",
+        "make clean; make CFLAGS='-O2 -fPIC'",
+        "export FIRST='make clean' FLAGS=1; {}  # make clean; make CFLAGS='-O2 -fPIC'",
+        "gcc make",
+    ),
+    Case(
+        "string-of-two-abis",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.22)\nproject(p LANGUAGES CXX)\n"
+            "add_executable(app main.cpp)\ntarget_link_libraries(app ${CMAKE_SOURCE_DIR}/libgreet.so)\n",
+            "greet.cpp": "#include <string>\nvoid greet(const std::string &) {}\nstd::string name() { return {}; }\n",
+            "main.cpp": "#include <string>\nvoid greet(const std::string &);\nstd::string name();\n"
+            "int main() { greet(name()); }\n",
+        },
+        "g++ -D_GLIBCXX_USE_CXX11_ABI=0 -shared -fPIC greet.cpp -o libgreet.so; cmake -B b $OPTIONS && cmake --build b",
+        "-DCMAKE_CXX_FLAGS=-D_GLIBCXX_USE_CXX11_ABI=0 in an empty build folder",
+        "export OPTIONS=-DCMAKE_CXX_FLAGS=-D_GLIBCXX_USE_CXX11_ABI=0; rm -r b; {}"
+        "  # -DCMAKE_CXX_FLAGS=-D_GLIBCXX_USE_CXX11_ABI=0 in an empty build folder",
+        "g++ cmake",
+    ),
+    Case(
         "multilib-missing",
         {"a.cpp": "#include <vector>\n"},
         "g++ ${CXXFLAGS--m32} -fsyntax-only a.cpp",

@@ -40,6 +40,9 @@ _OF_TORCH = re.compile(
 )
 """Of +cuNNN: other packages have their own, which says nothing of the installed PyTorch."""
 
+_AT_MARGIN = re.compile(rb"[\n\d] {0,20}\Z")
+"""Of the second line of a message, in pip's frame or behind docker's seconds."""
+
 _CUDA_FOLDER = re.compile(rb"/cuda-(\d{1,2})\.(\d{1,2})\Z")
 """What precedes the path of nvcc in a command, where the folder has the toolkit's number."""
 
@@ -56,10 +59,10 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"cuda-nvcc=": _Value(_TOOLKIT, re.compile(rb".{10}" + _VERSION)),
         b"cuda-nvcc-": _Value(_TOOLKIT, re.compile(rb".{10}" + _VERSION)),
         b"cuda-toolkit=": _Value(_TOOLKIT, re.compile(rb".{13}" + _VERSION)),
-        b"The detected CUDA version (": _Value(_TOOLKIT, re.compile(rb".{27}" + _VERSION)),
-        b"compile PyTorch (": _Value(_TORCH, re.compile(rb".{17}" + _VERSION)),
-        b"binaries were compiled with Cuda ": _Value(_TORCH, re.compile(rb".{33}" + _VERSION)),
-        b"\nPyTorch (": _Value(_TORCH, re.compile(rb".{10}" + _VERSION, re.DOTALL)),
+        b"The detected CUDA version (": _Value(_TOOLKIT, re.compile(rb".{27}" + _VERSION), last=True),
+        b"compile PyTorch (": _Value(_TORCH, re.compile(rb".{17}" + _VERSION), last=True),
+        b"binaries were compiled with Cuda ": _Value(_TORCH, re.compile(rb".{33}" + _VERSION), last=True),
+        b"PyTorch (": _Value(_TORCH, re.compile(rb".{9}" + _VERSION), last=True, behind=_AT_MARGIN),
         b"+cu1": _Value(_TORCH, re.compile(rb"\+cu(\d\d)(\d)\b"), behind=_OF_TORCH),
         b"CUDA Version: ": _Value(_DRIVER, re.compile(rb".{14}" + _VERSION)),
         b"Found pkg-config: NO": _Value(_PKG_CONFIG, re.compile(rb"")),

@@ -174,9 +174,10 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
         placed = [
             replace(m, rule=cause, step=at.step, survived=at.survived, is_warning=beside, names={**at.names, **m.names})
             for m in matches
-            if (at := _nearest(m, general)) is not None and (rule.beside or not m.survived or at.survived)
+            if (at := _nearest(m, [g for g in general if not rule.same_path or _is_below(g, m)])) is not None
+            and (rule.beside or not m.survived or at.survived)
         ]
-        if placed:
+        if placed and not (rule.throughout and _leaves_lines(matches, general)):
             evidence.append(placed)
             placed_rules.add(rule.id)
             settled |= {(g.rule.id, g.line) for g in general if _nearest(g, placed) is not None}
@@ -185,6 +186,17 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
     others = [[m for m in ms if not (m.rule.rank and m.line in lines)] for ms in alone]
     rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in (*others, *evidence)]
     return [ms for ms in rest if ms]
+
+
+def _is_below(match: Match, given: Match) -> bool:
+    """Return whether the file that a match names is the path that was given, or lies below it."""
+    file, path = match.names.get("path") or match.names.get("file"), given.names.get("path")
+    return bool(file and path) and f"{file}/".startswith(f"{path}/")
+
+
+def _leaves_lines(matches: Sequence[Match], general: Sequence[Match]) -> bool:
+    """Return whether evidence is a single line, or leaves out a line of what it decides."""
+    return len(matches) < 2 or not {m.line for m in general} <= {m.line for m in matches}
 
 
 def _nearest(match: Match, others: Iterable[Match]) -> Match | None:

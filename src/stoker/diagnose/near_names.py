@@ -1,4 +1,5 @@
-"""Names from the lines above a failure that its own line does not have: Python's version, the folders searched.
+"""Names from the lines above a failure that its own line does not have: Python's version, the folders searched, the
+GPUs that nvcc compiled for, the package whose own code failed.
 
 Knows nothing of rules.
 Like names in the line they end up in commands that people paste, so each has a strict pattern.
@@ -8,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-PYTHON, SEARCHED = "python_version", "searched"
-NEAR_KINDS = (PYTHON, SEARCHED)
+PYTHON, SEARCHED, GPUS, CALLER = "python_version", "searched", "gpu_options", "caller"
+NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER)
 
 _PYTHONS = (
     re.compile(rb"/include/python(3\.\d{1,2})\b"),
@@ -26,6 +27,25 @@ _OF_OTHERS = re.compile(
 
 _MOST_FOLDERS = 3
 
+_GPU = re.compile(
+    rb"\s-arch[= ](?:sm|compute)_(\d{2,3}[af]?)(?=\s)|\bcode=\[?(?:compute_\d{2,3}[af]?,)?sm_(\d{2,3}[af]?)\b"
+)
+_MOST_GPUS = 8
+
+_FRAME = re.compile(rb'\bFile "[^"\n]{0,300}?(?:/(?:site|dist)-packages/([A-Za-z0-9_]{1,60})/[^"\n]{1,200})?", line \d')
+_BACKENDS = {
+    "flit_core": "flit_core",
+    "hatchling": "hatchling",
+    "mesonpy": "meson-python",
+    "pbr": "pbr",
+    "scikit_build_core": "scikit-build-core",
+    "setuptools_scm": "setuptools-scm",
+    "sipbuild": "sip",
+    "skbuild": "scikit-build",
+}
+"""Packages that build others, by their module: none of them calls the project's own code, so they fail by what they
+themselves need."""
+
 
 def names_near(above: bytes) -> dict[str, str]:
     """Return the names in the lines above a failure; those that are not there are left out."""
@@ -38,4 +58,18 @@ def names_near(above: bytes) -> dict[str, str]:
     folders = dict.fromkeys(one for one in _FOLDER.findall(command) if not _OF_OTHERS.search(one))
     if folders:
         names[SEARCHED] = " ".join(one.decode("ascii") for one in list(folders)[:_MOST_FOLDERS])
+    if gpus := _gpu_options(above):
+        names[GPUS] = gpus
+    frames = _FRAME.findall(above)
+    if frames and (backend := _BACKENDS.get(frames[-1].decode())):
+        names[CALLER] = backend
     return names
+
+
+def _gpu_options(above: bytes) -> str:
+    """Return the options by which the last command above names its GPUs, as nvcc takes them; empty without one."""
+    command = next((line for line in reversed(above.split(b"\n")) if _GPU.search(line)), b"")
+    gpus = list(dict.fromkeys((arch or code).decode() for arch, code in _GPU.findall(command)))[:_MOST_GPUS]
+    if len(gpus) == 1:
+        return f"-arch=sm_{gpus[0]}"
+    return " ".join(f"-gencode arch=compute_{gpu},code=sm_{gpu}" for gpu in gpus)

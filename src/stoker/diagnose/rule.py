@@ -41,6 +41,8 @@ _KEYS = (
         "continues",
         "repeated",
         "consequence",
+        "same_path",
+        "throughout",
         "governed",
         *TOOLS,
         "patterns",
@@ -117,6 +119,10 @@ class Rule:
     """Whether it usually follows from an earlier failure, which comes before it; so does an unknown error."""
     consequence: bool = False
     """Whether it is printed beside other failures wherever these stand: each of them comes before it. It `follows`."""
+    same_path: bool = False
+    """Whether it is evidence only beside a match whose file is, or lies below, the `{path}` that it found itself."""
+    throughout: bool = False
+    """Whether it is evidence only if it found every line of what it decides, two at least."""
     provided: str = ""
     """The lookup for a name of the line (provider.py), which also fills places in `title`, `why` and `remedy`. Such a
     rule finds nothing if the tables do not have the name. Empty for all others."""
@@ -182,6 +188,8 @@ def _rule(name: str, section: Section) -> Rule:
         decides=section.words("decides"),
         follows=section.flag("follows", default=False) or section.flag("consequence", default=False),
         consequence=section.flag("consequence", default=False),
+        same_path=section.flag("same_path", default=False),
+        throughout=section.flag("throughout", default=False),
         provided=provided,
         wordless=section.flag("wordless", default=False),
         remedies={tool: _with_names(section, tool, patterns) for tool in TOOLS if tool in section},

@@ -26,7 +26,7 @@ _WRAPPERS = (
     r">> {1,6}\d{1,8} {2,6}|\d{1,8} {4}",  # spack: the line of its log
     r"> ",  # quoted; nix's last lines
     r"\| ",  # bitbake
-    r"\[[A-Za-z][\w. -]{0,60}\] ",  # a parallel stage; an editor's terminal
+    r"\[(?!end of output\])[A-Za-z][\w. -]{0,60}\] ",  # a parallel stage; an editor's terminal; not pip's own line
     r"##\[error\]|::error::",  # GitHub Actions
 )
 _WRAPPER = re.compile("|".join(_WRAPPERS))

@@ -1,0 +1,169 @@
+"""What the log shows elsewhere decides what a general line means: a path that was given, a folder, every other line."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from stoker.diagnose.log_reading import read_log
+from stoker.diagnose.rule import Rule, shipped_rules
+from stoker.model.diagnosis import Cause
+
+RULES = shipped_rules()
+EXPORTED = re.compile(r"export (?:CFLAGS|CXXFLAGS)=[^\s,;]")
+
+NOT_GIT = "      fatal: not a git repository (or any of the parent directories): .git\n"
+PIP_ENDS = """      [end of output]
+
+  note: This error originates from a subprocess, and is likely not a problem with pip.
+  ERROR: Failed building wheel for gears
+Failed to build gears
+"""
+WHEEL = "https://dl.invalid/v2/gears-2.0+cu118torch2.0cxx11abiFALSE-cp311-cp311-linux_x86_64.whl"
+NO_TORCH_FITS = """      RuntimeError:
+      The detected CUDA version (11.8) mismatches the version that was used to compile
+      PyTorch (12.1). Please make sure to use the same CUDA versions.
+"""
+CXX11 = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+LINK = """/usr/bin/ld: main.o: in function `main':
+main.cpp:(.text+0x55): undefined reference to `bank::open({0} const&)'
+main.cpp:(.text+0x6c): undefined reference to `bank::name[abi:cxx11]()'
+"""
+TRACE = """Traceback (most recent call last):
+  File "/venv/lib/python3.11/site-packages/pip/_vendor/pyproject_hooks/_in_process.py", line 335, in main
+    json_out['return_val'] = hook(**hook_input['kwargs'])
+  File "{}", line 868, in metadata
+    core.headers['Version'] = [self.version]
+AttributeError: 'Message' object has no attribute 'headers'
+"""
+DEVICE_LINK = "a.cpp:(.text+0x1d): undefined reference to `__cudaRegisterLinkedBinary_2645be13_4_a_cu_f1e14bba'\n"
+
+
+def first(log: str) -> Cause:
+    return read_log(io.BytesIO(log.encode()), RULES, has_failed=True).causes[0]
+
+
+def test_a_note_of_gits_is_not_the_cause_of_what_stopped_the_step() -> None:
+    assert "no gears" in first(f"{NOT_GIT}      running bdist_wheel\n      error: no gears\n{PIP_ENDS}").text
+    assert first(f"{NOT_GIT}      error: gears.h: no such file\n{PIP_ENDS}").rule != "git-no-repository"
+    assert first(NOT_GIT).rule == "git-no-repository"
+
+
+def test_a_ready_wheel_that_was_not_fetched_is_named() -> None:
+    closed = "      error: Remote end closed connection without response\n"
+    cause = first(f"{NOT_GIT}      Guessing wheel URL:  {WHEEL}\n{closed}{PIP_ENDS}")
+    assert cause.rule == "ready-wheel-not-fetched"
+    assert f"curl -LO {WHEEL}" in cause.remedy
+    assert first(closed).rule == "fetch-failed"
+
+
+@pytest.mark.parametrize(
+    "folder", ["/tmp/pip-build-env-b1l5/overlay/lib/python3.8", "/root/.cache/uv/builds-v0/.tmpQ/lib/python3.12"]
+)
+def test_the_torch_of_an_isolated_build_is_told_from_the_installed_one(folder: str) -> None:
+    frame = f'File "{folder}/site-packages/torch/utils/cpp_extension.py", line 413, in _check_cuda_version\n'
+    installed = "Requirement already satisfied: torch>=2.0.0 in /venv (2.0.1+cu118)\n"
+    cause = first(f"{installed}        {frame}{NO_TORCH_FITS}")
+    assert "--no-build-isolation" in cause.remedy
+    assert "CUDA_HOME=/usr/local/cuda-12.1" in cause.remedy
+    assert "built for CUDA 12.1, and nvcc is of 11.8" in cause.why
+    cause = first(f"{installed}{NO_TORCH_FITS}")
+    assert cause.rule == "cuda-torch-mismatch"
+    assert "CUDA_HOME=/usr/local/cuda-12.1" in cause.remedy
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "remedy"),
+    [
+        (
+            "$ LLVM_SYSPATH=../llvm/build pip install -e python",
+            "error: [Errno 2] No such file or directory: '../llvm/build/version.txt'",
+            "LLVM_SYSPATH=$(realpath ../llvm/build)",
+        ),
+        (
+            "$ cmake -DTBB_LIBRARY:FILEPATH=../tbb/libtbb.so ..",
+            "make[2]: *** No rule to make target '../tbb/libtbb.so', needed by 'app'.  Stop.",
+            "TBB_LIBRARY=$(realpath ../tbb/libtbb.so)",
+        ),
+        (
+            "$ cmake -G Ninja -DTBB_LIBRARY=../tbb/libtbb.so ..",
+            "ninja: error: '../tbb/libtbb.so', needed by 'app', missing and no known rule to make it",
+            "TBB_LIBRARY=$(realpath ../tbb/libtbb.so)",
+        ),
+    ],
+)
+def test_a_relative_path_that_was_given_is_named(given: str, said: str, remedy: str) -> None:
+    assert remedy in first(f"{given}\n{said}\n").remedy
+    other = given.replace("=../", "=../other/")
+    assert first(f"{other}\n{said}\n").rule == first(f"{said}\n").rule != "relative-path-given"
+
+
+@pytest.mark.parametrize("path", ["usr/local/cuda/lib64/libcudart.so.11.3", "opt/tbb/lib/libtbb.so"])
+def test_a_path_without_its_slash_is_named(path: str) -> None:
+    for said in (
+        f"make[2]: *** No rule to make target '{path}', needed by 'out/libplugin.so'.  Stop.",
+        f"ninja: error: '{path}', needed by 'out/libplugin.so', missing and no known rule to make it",
+    ):
+        assert f"ls -l /{path}" in first(f"{said}\n").remedy
+        assert "slash" not in first(f"{said.replace(path, 'usr/gen_init.c')}\n").title
+
+
+def test_the_abi_of_strings_is_blamed_only_if_no_other_name_is_missing() -> None:
+    names = LINK.format(CXX11)
+    assert first(names).rule == "string-of-two-abis"
+    without = "main.cpp:(.text+0x7c): undefined reference to `bank::close()'\n"
+    assert first(names + without).rule == "undefined-reference"
+    assert first(names.splitlines()[1]).rule == "undefined-reference"
+
+
+def test_a_package_that_is_older_than_what_it_calls_is_raised() -> None:
+    backend = first(TRACE.format("/venv/lib/python3.11/site-packages/mesonpy/__init__.py"))
+    assert "pip install -U meson-python" in backend.remedy
+    for path in ("/venv/lib/python3.11/site-packages/gears/__init__.py", "/src/gears/setup.py"):
+        assert "pip install -U raises it" in first(TRACE.format(path)).remedy
+
+
+def test_a_device_link_is_for_the_gpus_of_the_compile_commands() -> None:
+    assert "nvcc -arch=sm_80 -dlink" in first(f"nvcc -O3 -arch=sm_80 -rdc=true -c a.cu -o a.o\n{DEVICE_LINK}").remedy
+    both = "nvcc -gencode arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[compute_90,sm_90] -dc a.cu -o a.o\n"
+    options = "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90"
+    assert f"nvcc {options} -dlink" in first(f"{both}{DEVICE_LINK}").remedy
+    assert "nvcc -dlink" in first(DEVICE_LINK).remedy
+
+
+def test_the_folder_of_a_toolkit_without_its_compiler_is_named() -> None:
+    cause = first(
+        '-- Found CUDAToolkit: /opt/cuda-12.4/include (found version "12.4.131")\n'
+        "CMake Error at CMakeLists.txt:26 (enable_language):\n  No CMAKE_CUDA_COMPILER could be found.\n"
+    )
+    assert "export PATH=/opt/cuda-12.4/bin:$PATH" in cause.remedy
+    assert "was not found" not in cause.title.removesuffix("its compiler nvcc was not")
+
+
+def test_a_full_file_system_is_looked_at_by_its_name() -> None:
+    for said in (
+        "a.cpp:6:2: fatal error: error writing to /mnt/scratch/ccdiS5DA.s: No space left on device",
+        "OSError: [Errno 28] No space left on device: '/mnt/scratch/a.o'",
+    ):
+        assert "df -h /mnt/scratch . /tmp" in first(f"{said}\n").remedy
+    assert "df -h . /tmp" in first("OSError: [Errno 28] No space left on device\n").remedy
+
+
+def test_an_installed_library_is_replaced_and_an_object_built_again() -> None:
+    said = "/usr/bin/ld: {}: error adding symbols: file in wrong format\n"
+    assert "file -L /usr/local/cuda/lib64/libcudnn.so" in first(said.format("/usr/local/cuda/lib64/libcudnn.so")).remedy
+    for built in ("libgear.so", "/home/dev/gears/build/libgear.so", "/opt/gears/build/libgear.so"):
+        assert first(said.format(built)).rule == "wrong-file-format"
+
+
+def test_wheels_that_the_command_forbids_are_not_said_to_be_missing() -> None:
+    no_rust = "      error: can't find Rust compiler\n"
+    assert "Leave out --no-binary" in first(f"$ pip install --no-binary tokens tokens==0.13\n{no_rust}").remedy
+    assert "wheel" in first(no_rust).why
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if EXPORTED.search(rule.remedy)], ids=lambda rule: rule.id)
+def test_flags_that_are_exported_do_not_reach_a_makefile_with_its_own(rule: Rule) -> None:
+    assert re.search(r"make (?:CFLAGS|CXXFLAGS)=", rule.remedy)
