@@ -116,6 +116,7 @@ def set_back(journal: Path, seconds: float) -> None:
 
 def test_a_sick_engine_says_where_it_is_and_goes_on(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach(PYPI_NINJA, "-C", str(slow), jobs=2)
+    until(lambda: stoker.status(build)["progress"]["running"], "its jobs: an engine that has yet to start would die")
     engine = stoker.engine_pid(build)
 
     def asked() -> bool:
