@@ -87,21 +87,20 @@ def from_birth(curve: Curve, width: float = 1.0) -> Outlook:
 
 def outlook(standing: Standing, slots: int = SLOTS) -> Outlook:
     """Return what a job is expected to hold from now on, for no more than so many slots."""
-    # The weighted courses at each pace: their mean, and the variance between them plus that of the sizes. Written out
-    # without calls: for thirty jobs this is a fifth of what the engine does while memory is tight.
-    least, spread, courses = standing.least, standing.spread, _courses(standing, EDGES[1 : slots + 1])
+    # The weighted courses at each pace: their mean, and the variance between them plus that of the sizes.
+    least, courses = standing.least, _courses(standing, EDGES[1 : slots + 1])
     if len(courses) == 1:
         mean = most = courses[0]
-        variance = doubt = [(spread * (m - least)) ** 2 for m in mean]
+        variance = doubt = [_doubt(m, standing) for m in mean]
     else:
         (_, likely), (_, side), _ = PACES
         mean = [likely * a + side * (b + c) for a, b, c in zip(*courses, strict=True)]
         most = list(map(max, *courses))
         variance = [
-            likely * (a - m) ** 2 + side * ((b - m) ** 2 + (c - m) ** 2) + (spread * (m - least)) ** 2
+            likely * (a - m) ** 2 + side * ((b - m) ** 2 + (c - m) ** 2) + _doubt(m, standing)
             for a, b, c, m in zip(*courses, mean, strict=True)
         ]
-        doubt = [(spread * (m - least)) ** 2 for m in most]
+        doubt = [_doubt(m, standing) for m in most]
     # What is held now is measured: the first slot shows no less, and no error of the class changes it.
     if least > 0 and mean:
         mean, most = [max(mean[0], least), *mean[1:]], [max(most[0], least), *most[1:]]
@@ -121,6 +120,11 @@ def _courses(standing: Standing, ends: Sequence[float]) -> list[list[float]]:
     for course in courses:
         course += [0.0] * (length - len(course))
     return courses
+
+
+def _doubt(size: float, standing: Standing) -> float:
+    """Return the variance from the spread of sizes: what is held now is measured, only the change is uncertain."""
+    return (standing.spread * (size - standing.least)) ** 2
 
 
 def _biased(sizes: list[float], standing: Standing) -> list[float]:

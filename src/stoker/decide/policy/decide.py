@@ -14,7 +14,7 @@ from stoker.decide.policy.admission import AdmissionRound, in_order
 from stoker.decide.policy.elsewhere import unblocked, within_slots
 from stoker.decide.policy.emergency import alarm, growing_jobs, passage, patience, stall, stop
 from stoker.decide.policy.situation import Situation, age_order
-from stoker.decide.policy.snapshot import Candidate, Decision, View
+from stoker.decide.policy.snapshot import Candidate, Decision, LiveJob, View
 from stoker.decide.policy.turn import Turn, obey, whose_turn
 from stoker.decide.policy.unknown_jobs import one_by_one
 from stoker.decide.policy.waits import NO_WAITS, Wait, Waits
@@ -156,9 +156,8 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
         return Ruling((*turn.holds, *patient), _waits(view, turn, costly))
     if lacking := _lacks_what_a_person_holds(situation, turn, waiting):
         # The others may wait for it, as it is to run alone; this reason is its own.
-        first = min(turn.frozen, key=age_order) if turn.frozen else waiting[0]
-        return Ruling(turn.holds, _waits(view, turn, lacking, {first.jid: lacking}))
-    return Ruling((*turn.holds, *_first(view, turn, waiting)), waits)
+        return Ruling(turn.holds, _waits(view, turn, lacking, {_next(turn, waiting).jid: lacking}))
+    return Ruling((*turn.holds, _start_next(view, _next(turn, waiting))), waits)
 
 
 def _lacks_what_a_person_holds(situation: Situation, turn: Turn, waiting: Sequence[Candidate]) -> Wait | None:
@@ -169,10 +168,8 @@ def _lacks_what_a_person_holds(situation: Situation, turn: Turn, waiting: Sequen
     view = situation.view
     by_hand = [j for j in view.frozen if j.by_person]
     held = sum(j.rss for j in by_hand)
-    if turn.frozen:
-        need = situation.growth_left(min(turn.frozen, key=age_order))
-    else:
-        need = situation.outlook_at_birth(waiting[0]).peak
+    job = _next(turn, waiting)
+    need = situation.growth_left(job) if isinstance(job, LiveJob) else situation.outlook_at_birth(job).peak
     room = view.available - view.floor
     if not room < need <= room + held:
         return None
@@ -181,16 +178,17 @@ def _lacks_what_a_person_holds(situation: Situation, turn: Turn, waiting: Sequen
     return Wait("person", f"{names}, frozen by hand, {holds} {format_bytes(held)}; this one fits when {thawed}")
 
 
-def _first(view: View, turn: Turn, waiting: Sequence[Candidate]) -> tuple[Decision, ...]:
-    """Thaw the oldest, or start the first in order, although it does not fit: nothing else runs."""
-    if turn.frozen:
-        job = min(turn.frozen, key=age_order)
-        why = f"{_nobody_beside(alone=job.alone)}; {format_bytes(view.available)} available"
-        return (Decision("thaw", job.jid, why),)
-    first = waiting[0]
-    need, available = format_bytes(first.curve.peak), format_bytes(view.available)
-    why = f"{_nobody_beside(alone=first.alone)}; needs ~{need}, {available} available"
-    return (Decision("admit", first.jid, why),)
+def _next(turn: Turn, waiting: Sequence[Candidate]) -> LiveJob | Candidate:
+    """Return the job that goes first while nothing runs: the oldest frozen one, or else the first in order."""
+    return min(turn.frozen, key=age_order) if turn.frozen else waiting[0]
+
+
+def _start_next(view: View, job: LiveJob | Candidate) -> Decision:
+    """Thaw or start the next job although it does not fit: nothing else runs."""
+    beside, available = _nobody_beside(alone=job.alone), f"{format_bytes(view.available)} available"
+    if isinstance(job, LiveJob):
+        return Decision("thaw", job.jid, f"{beside}; {available}")
+    return Decision("admit", job.jid, f"{beside}; needs ~{format_bytes(job.curve.peak)}, {available}")
 
 
 def _nobody_beside(*, alone: bool) -> str:
