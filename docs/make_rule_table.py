@@ -5,9 +5,12 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
+from stoker.diagnose.line_names import OPTIONAL
 from stoker.diagnose.rule import load_rules
 
 PAGE = Path(__file__).parent / "diagnose.md"
+OTHERS = r"\2"
+"""What a title says without the names of a log."""
 HEAD = "| rule | what it finds |\n|---|---|\n"
 
 
@@ -24,7 +27,7 @@ def _rows() -> list[str]:
     with resources.as_file(resources.files("stoker.diagnose.rules")) as folder:
         for path in sorted(folder.glob("*.yaml")):
             rows.append(f"| **{path.read_text(encoding='utf-8').splitlines()[0].lstrip('# ').rstrip('.')}** | |\n")
-            rows += [f"| `{rule.id}` | {rule.title} |\n" for rule in load_rules(path)]
+            rows += [f"| `{rule.id}` | {OPTIONAL.sub(OTHERS, rule.title)} |\n" for rule in load_rules(path)]
     return rows
 
 

@@ -174,6 +174,7 @@ def test_the_table_of_rules_is_the_one_that_the_rules_make() -> None:
     page = (docs / "diagnose.md").read_text(encoding="utf-8")
     made = runpy.run_path(str(docs / "make_rule_table.py"))["page_with_table"](page)
     assert page == made, "run: python docs/make_rule_table.py"
+    assert "⟦" not in made[made.index("| rule | what it finds |") :], "the marks of optional words are for rules"
 
 
 @pytest.mark.parametrize(
