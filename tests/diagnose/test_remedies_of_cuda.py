@@ -8,6 +8,17 @@ import pytest
 
 from support.remedies import MAIN, NONE, C, Case, check_that_it_repairs
 
+NEEDS_DRIVER = {
+    "x.c": "int cuInit(int n) { return n; }\n",
+    "a.c": "int cuInit(int);\nint init(void) { return cuInit(0); }\n",
+    "m.c": "int init(void);\nint main(void) { return init(); }\n",
+}
+LINK_DRIVER = (
+    "mkdir -p stubs; gcc -shared -fPIC x.c -Wl,-soname,libcuda.so.1 -o stubs/libcuda.so;"
+    " gcc -shared -fPIC a.c -Lstubs -lcuda -o liba.so; gcc m.c liba.so $LDFLAGS -o app"
+)
+"""A program that needs the driver only through a library of its own."""
+
 CASES = [
     Case(
         "cmake-architectures-malformed",
@@ -121,26 +132,16 @@ CASES = [
     ),
     Case(
         "cuda-driver-needed-at-link",
-        {
-            "x.c": "int cuInit(int n) { return n; }\n",
-            "a.c": "int cuInit(int);\nint init(void) { return cuInit(0); }\n",
-            "m.c": "int init(void);\nint main(void) { return init(); }\n",
-        },
-        "mkdir -p stubs; gcc -shared -fPIC x.c -Wl,-soname,libcuda.so.1 -o stubs/libcuda.so;"
-        " gcc -shared -fPIC a.c -Lstubs -lcuda -o liba.so; gcc m.c liba.so $LDFLAGS -o app",
+        NEEDS_DRIVER,
+        LINK_DRIVER,
         "LDFLAGS=-Wl,-rpath-link,",
         "ln -s libcuda.so stubs/libcuda.so.1; export LDFLAGS=-Wl,-rpath-link,$PWD/stubs; {}",
         "gcc",
     ),
     Case(
         "cuda-driver-needed-at-link",
-        {
-            "x.c": "int cuInit(int n) { return n; }\n",
-            "a.c": "int cuInit(int);\nint init(void) { return cuInit(0); }\n",
-            "m.c": "int init(void);\nint main(void) { return init(); }\n",
-        },
-        "mkdir -p stubs; gcc -shared -fPIC x.c -Wl,-soname,libcuda.so.1 -o stubs/libcuda.so;"
-        " gcc -shared -fPIC a.c -Lstubs -lcuda -o liba.so; gcc m.c liba.so $LDFLAGS -o app",
+        NEEDS_DRIVER,
+        LINK_DRIVER,
         "-Wl,--allow-shlib-undefined",
         "export LDFLAGS=-Wl,--allow-shlib-undefined; {}",
         "gcc",

@@ -15,6 +15,13 @@ SUBMODULE = (
     f" cd p; {GIT} submodule --quiet add $PWD/../s t; {GIT} commit -qm a; cd ..; {GIT} clone -q p c; }}; "
 )
 
+MERGE_IN_CONFLICT = (
+    f'git() {{ command {GIT} "$@"; }}; test -e .git || {{ git init -q; git add a.c; git commit -qm a;'
+    " git checkout -qb b;"
+    " echo 'int x = 2;' >a.c; git commit -qam b; git checkout -q main; echo 'int x = 3;' >a.c; git commit -qam c;"
+    " git merge b; } >log; gcc -fsyntax-only a.c"
+)
+
 CASES = [
     Case(
         "git-authentication",
@@ -375,10 +382,7 @@ CASES = [
     Case(
         "conflict-marker",
         {"a.c": "int x = 1;\n"},
-        f'git() {{ command {GIT} "$@"; }}; test -e .git || {{ git init -q; git add a.c; git commit -qm a; git'
-        f" checkout -qb b;"
-        " echo 'int x = 2;' >a.c; git commit -qam b; git checkout -q main; echo 'int x = 3;' >a.c; git commit -qam c;"
-        " git merge b; } >log; gcc -fsyntax-only a.c",
+        MERGE_IN_CONFLICT,
         "git merge --abort",
         "git merge --abort; {}",
         "git gcc",
@@ -386,10 +390,7 @@ CASES = [
     Case(
         "conflict-marker",
         {"a.c": "int x = 1;\n"},
-        f'git() {{ command {GIT} "$@"; }}; test -e .git || {{ git init -q; git add a.c; git commit -qm a; git'
-        f" checkout -qb b;"
-        " echo 'int x = 2;' >a.c; git commit -qam b; git checkout -q main; echo 'int x = 3;' >a.c; git commit -qam c;"
-        " git merge b; } >log; gcc -fsyntax-only a.c",
+        MERGE_IN_CONFLICT,
         "git checkout --theirs",
         "git checkout --theirs a.c; {}",
         "git gcc",
