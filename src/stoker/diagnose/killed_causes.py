@@ -5,16 +5,15 @@ The output shows a kill alike whoever did it. Knows nothing of how the deaths we
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import BinaryIO
 
-from stoker.diagnose.around import LineStart, line_at, place_of
-from stoker.diagnose.log_reading import read_log
+from stoker.diagnose.around import LineStart, place_of
 from stoker.diagnose.rule import Rule
+from stoker.diagnose.step_cause import causes_in_step
 from stoker.model.diagnosis import Cause
-from stoker.model.killed import attempt_of, same_output
+from stoker.model.killed import killed_in_attempt, same_output
 from stoker.model.state import BuildState, Failure
 
 KILLED_RULES = ("compiler-killed", "linker-killed", "step-killed")
@@ -54,12 +53,6 @@ def by_its_killer(cause: Cause, killers: Collection[str]) -> Cause:
     return replace(cause, title=PERSON_TITLE, why=PERSON_WHY, remedy=PERSON_REMEDY)
 
 
-def governed(causes: Sequence[Cause], rules: Collection[Rule]) -> list[Cause]:
-    """Return the causes with remedies for a build that runs under stoker already."""
-    of_rule = {rule.id: rule.governed for rule in rules if rule.governed}
-    return [replace(c, remedy=of_rule[c.rule]) if "stoker run" in c.remedy and c.rule in of_rule else c for c in causes]
-
-
 def placed(file: BinaryIO, begin: LineStart, cause: Cause, failures: Sequence[Failure]) -> Cause:
     """Return the cause with its byte offset, and the job that printed it. Raises OSError."""
     offset = place_of(file, begin, cause.line or begin.line).offset
@@ -70,8 +63,7 @@ def placed(file: BinaryIO, begin: LineStart, cause: Cause, failures: Sequence[Fa
 def failures_first(file: BinaryIO, causes: Sequence[Cause], state: BuildState, rules: Collection[Rule]) -> list[Cause]:
     """Return the causes with those of kills behind those of failures, which running again does not repair, and with
     who killed. The causes must be placed. Raises OSError."""
-    attempt = attempt_of(state)
-    dead = [death for death in state.killed if death.attempt == attempt]
+    dead = killed_in_attempt(state)
     if not dead:
         return list(causes)
     # A step that shows a kill may be a make whose compiler was killed, under that compiler's name.
@@ -88,8 +80,5 @@ def failures_first(file: BinaryIO, causes: Sequence[Cause], state: BuildState, r
 
 def _of_step(file: BinaryIO, failure: Failure, rules: Collection[Rule]) -> list[Cause]:
     """Return the causes in what one failed step printed, if only its likely place."""
-    begin = line_at(file, failure.log_start)
-    file.seek(begin.offset)
-    printed = io.BytesIO(file.read(max(0, min(failure.log_end - begin.offset, MAX_STEP))))
-    found = read_log(printed, rules, begin.line, has_failed=True).causes
+    begin, found = causes_in_step(file, failure.log_start, failure.log_end, rules, MAX_STEP)
     return [placed(file, begin, c, [failure]) for c in found if c.rule not in KILLED_RULES]

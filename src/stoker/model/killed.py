@@ -19,13 +19,16 @@ def same_output(a: str, b: str) -> bool:
 
 def death_of(state: BuildState, output: str, jid: int | None = None) -> KilledJob | None:
     """Return how the job `jid` that makes `output` was killed in this attempt at the step; None if it was not."""
-    attempt = attempt_of(state)
-    for death in reversed(state.killed):
-        if death.attempt != attempt:
-            continue
+    for death in reversed(killed_in_attempt(state)):
         if death.jid == jid if death.jid is not None and jid is not None else makes(state, death, output):
             return death
     return None
+
+
+def killed_in_attempt(state: BuildState) -> list[KilledJob]:
+    """Return the jobs that were killed in this attempt at the step, the first one first."""
+    attempt = attempt_of(state)
+    return [death for death in state.killed if death.attempt == attempt]
 
 
 def last_death_of(state: BuildState, output: str) -> KilledJob | None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from stoker.model.events import KilledBy
-from stoker.model.killed import attempt_of, failed_by_itself, is_final, last_death_of
+from stoker.model.killed import attempt_of, failed_by_itself, is_final, killed_in_attempt, last_death_of
 from stoker.model.state import BuildState, KilledJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
@@ -28,8 +28,7 @@ _HOW: dict[KilledBy, str] = {
 
 def killed_now(state: BuildState) -> list[KilledJob]:
     """Return the jobs that were killed in this attempt at the step and have not been built since."""
-    attempt = state.step.attempt if state.step is not None else 1
-    return [k for k in state.killed if k.attempt == attempt and not is_final(state, k.by)]
+    return [k for k in killed_in_attempt(state) if not is_final(state, k.by)]
 
 
 def counts_text(state: BuildState) -> str:

@@ -21,7 +21,8 @@ from stoker.config.paths import BuildPaths
 from stoker.config.regular import open_regular
 from stoker.diagnose.around import line_at
 from stoker.diagnose.blocks import PORTION, Readable
-from stoker.diagnose.killed_causes import failures_first, governed, placed
+from stoker.diagnose.governed import governed
+from stoker.diagnose.killed_causes import failures_first, placed
 from stoker.diagnose.killed_lines import names_killed
 from stoker.diagnose.log_files import MAX_UNPACKED, logs_in, unpacked
 from stoker.diagnose.log_reading import LogReading, read_log

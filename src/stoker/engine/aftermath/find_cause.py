@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from stoker.diagnose.around import line_at
-from stoker.diagnose.killed_causes import by_its_killer, failures_first, governed, placed
+from stoker.diagnose.governed import governed
+from stoker.diagnose.killed_causes import by_its_killer, failures_first, placed
 from stoker.diagnose.killed_lines import names_killed
 from stoker.diagnose.log_reading import read_log
 from stoker.diagnose.own_rules import usable_rules
@@ -22,6 +23,7 @@ from stoker.diagnose.rule import Rule
 from stoker.engine.aftermath.recovery import GIVEN_UP
 from stoker.engine.aftermath.remedies import Deaths, action_for
 from stoker.model.diagnosis import MAX_CAUSES, Cause, Diagnosis, bounded
+from stoker.model.killed import killed_in_attempt
 from stoker.model.state import BuildState, Failure, KilledJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
@@ -113,8 +115,7 @@ def _nearer(failures: Sequence[Failure], size: int) -> int:
 def _killed_at_last(state: BuildState) -> list[KilledJob]:
     """Return the jobs whose death ended the build, if nothing else failed in the last attempt; empty for any other
     end."""
-    attempt = state.step.attempt if state.step is not None else 1
-    dead = [k for k in state.killed if k.attempt == attempt and k.by != "person"]
+    dead = [k for k in killed_in_attempt(state) if k.by != "person"]
     outputs = {k.output for k in dead}
     given_up = any(d.what == GIVEN_UP for d in state.decisions)
     return dead if given_up and all(f.output in outputs for f in state.failures) else []
