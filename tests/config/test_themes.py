@@ -66,6 +66,12 @@ def test_good_bad_and_doubtful_are_kept_apart(theme: Theme) -> None:
         assert distance(theme.colors[first], theme.colors[second]) >= 20
 
 
+@pytest.mark.parametrize("theme", THEMES.values(), ids=name_of)
+def test_what_stands_side_by_side_has_colours_of_its_own(theme: Theme) -> None:
+    tokens = ("running", "frozen", "on_deck", "killed", "person", "warn", "error")
+    assert len({theme.colors[token] for token in tokens}) == len(tokens)
+
+
 def test_and_also_by_eyes_without_green() -> None:
     colours = THEMES["colour-blind-safe"].colors
     for first, second in combinations(("ok", "warn", "error"), 2):

@@ -367,7 +367,10 @@ async def test_home_shows_the_builds_with_some_words_and_esc_shows_all() -> None
     rows = tuple(HomeRow(name, (name, "1:00", "running"), "ok") for name in ("pytorch-1", "llvm-1", "llvm-2"))
     app = HomeApp(lambda: (("ID", "TIME", "STATE"), rows), THEMES["dark"], ascii_only=False, no_colour=False)
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("slash", *"llvm", "enter")
+        await pilot.press("slash", *"llvm")
+        await pilot.pause()
+        assert text_of(app).splitlines()[-1].strip() == "/ llvm"
+        await pilot.press("enter")
         await pilot.pause()
         assert "/llvm: 2 of 3" in text_of(app)
         assert "pytorch-1" not in text_of(app)

@@ -46,6 +46,26 @@ async def test_every_word_on_a_screen_is_readable(name: str, keys: tuple[str, ..
                     assert contrast(*colours) >= 4.5, text
 
 
+@pytest.mark.parametrize("name", [name for name, theme in THEMES.items() if not theme.ansi])
+def test_the_terminals_colours_in_output_are_readable_and_distinct(name: str) -> None:
+    palette, background = Palette(THEMES[name]), THEMES[name].colors["background"]
+    drawn = {}
+    for colour in ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"):
+        for ink in (Ink(fg=colour), Ink(fg=f"bright_{colour}")):
+            style = palette.style(ink)
+            assert style.color is not None
+            drawn[colour] = style.color.get_truecolor().hex
+            assert contrast(drawn[colour], background) >= 4.5, colour
+    assert len(set(drawn.values())) == len(drawn), "gcc's errors are red and its warnings magenta"
+
+
+def test_output_on_a_background_of_its_own_keeps_its_colours() -> None:
+    style = Palette(THEMES["dark"]).style(Ink(fg="black", bg="yellow"))
+    assert style.color is not None
+    assert style.bgcolor is not None
+    assert (style.color.name, style.bgcolor.name) == ("black", "yellow")
+
+
 def test_without_colour_meaning_stays_as_attributes() -> None:
     palette = Palette(THEMES["dark"], no_colour=True)
     inks: list[str | Ink] = [*THEMES["dark"].colors, "cursor_text on cursor", Ink(fg="red", bg="#123456", bold=True)]

@@ -102,7 +102,7 @@ class HomeApp(App[str]):
     DataTable { height: 1fr; background: $background; overflow-x: hidden; }
     DataTable:focus { background-tint: $foreground 0%; }
     Box { background: transparent; }
-    Label { padding: 0 1; color: $foreground; }
+    #none { padding: 0 1; color: $foreground; }
     """
     ENABLE_COMMAND_PALETTE = False
     AUTO_FOCUS = None
@@ -139,11 +139,11 @@ class HomeApp(App[str]):
         self.animation_level = "none"
 
     def compose(self) -> ComposeResult:
-        """Create a line of help for when there are no builds, the table, the filter's entry, and the footer."""
+        """Create a line of help for when there are no builds, the table, the footer, and the filter's entry."""
         yield Label(NO_BUILDS, id="none", markup=False)
         yield BuildTable(cursor_type="row", cursor_background_priority="css")
-        yield EntryLine("only builds with these words; Enter keeps them, Esc shows all")
         yield Footer(show_command_palette=False)
+        yield EntryLine("only builds with these words; Enter keeps them, Esc shows all")  # covers the footer
 
     def on_mount(self) -> None:
         """Fill the table, and keep it up to date."""

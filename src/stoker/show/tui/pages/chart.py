@@ -62,13 +62,13 @@ def chart(
     limit_label: str = "",
 ) -> list[Line]:
     """Return `rows` lines with the axis at the left. `top` is the value at the upper edge; `limit` is a dashed line,
-    whose label takes precedence over that of the upper edge."""
+    whose label takes precedence over that of the upper edge: one label is not written twice."""
     columns = len(areas[0].values) if areas else 0
     limit_row = None if limit is None else min(rows - 1, max(0, int((1 - limit / top) * rows)))
     lines: list[Line] = []
     for row in range(rows):
         floor = top * (rows - 1 - row) / rows
-        label = top_label if row == 0 else "0" if row == rows - 1 else ""
+        label = top_label * (top_label != limit_label) if row == 0 else "0" if row == rows - 1 else ""
         if row == limit_row and limit_label:
             label = limit_label
         axis = Part(pad(label, AXIS_WIDTH - 2, right=True) + f" {g.axis}", "text_dim")

@@ -31,6 +31,19 @@ NO_COLOUR: dict[str, str] = {
 }
 """Attributes that replace the tokens' colours under NO_COLOR (https://no-color.org)."""
 
+OUTPUT_TOKENS = {
+    "black": "text_dim",
+    "red": "error",
+    "green": "gpu",
+    "yellow": "warn",
+    "blue": "cpu",
+    "magenta": "killed",
+    "cyan": "person",
+    "white": "text",
+}
+"""The theme's colour for each of the terminal's colours in build output: readable on the theme's background, and each
+one different. Textual's own colours for them draw red and magenta alike, which are a compiler's errors and warnings."""
+
 
 class Palette:
     """Rich styles of inks in one theme. Create one per theme: styles are cached."""
@@ -62,8 +75,11 @@ class Palette:
         attributes = [name for name in ATTRIBUTES if getattr(ink, name)]
         if self._no_colour:
             return _styled(Style(), attributes)
-        fg = rich_colour(ink.fg or self.theme.colors["text"])
-        bg = rich_colour(ink.bg or self.theme.colors["background"])
+        colours = self.theme.colors
+        # On a background of its own, a colour keeps what the build has chosen to go with it.
+        token = "" if self.theme.ansi or ink.bg else OUTPUT_TOKENS.get((ink.fg or "").removeprefix("bright_"), "")
+        fg = rich_colour(colours[token] if token else ink.fg or colours["text"])
+        bg = rich_colour(ink.bg or colours["background"])
         return _styled(Style(color=fg, bgcolor=bg), attributes)
 
 
