@@ -125,16 +125,18 @@ def test_a_limit_that_sinks_while_the_build_runs_is_kept(
 
 # -- real errors -------------------------------------------------------------------------------------------------------
 
-ERROR = "#include <map>\nint main() { return no_such_name; }\n"
+ERROR = "int main() { return no_such_name; }\n"
 
 
 def erring(folder: Path) -> Path:
-    """A compile error among jobs that work for longer, the first of which ends after it; none depends on another."""
+    """A compile error among jobs that work for longer, the first of which ends after ninja has seen it; none depends on
+    another."""
     compile_burner(folder)
     (folder / "bad.cpp").write_text(ERROR)
     jobs = [(f"o{n}", f"./burn o{n} 2") for n in range(12)]
-    first = ("o0", "until [ -e failed ]; do sleep 0.05; done; ./burn o0 1")
-    bad = ("bad.o", "g++ -c bad.cpp -o bad.o; status=$?; touch failed; exit $status")
+    seen = "until [ -e failed ]; do sleep 0.05; done; while kill -0 $(cat failed); do sleep 0.05; done 2>/dev/null"
+    first = ("o0", f"{seen}; touch o0")
+    bad = ("bad.o", "g++ -c bad.cpp -o bad.o; status=$?; echo $$ >its; mv its failed; exit $status")
     return write_ninja(folder, [first, bad, *jobs[1:]])
 
 

@@ -13,7 +13,7 @@ from support.burn import burns, write_burns
 from support.grouped import Grouped
 from support.memory_group import MIB, MemoryGroup
 from support.overlap import Overlap
-from support.program import until
+from support.program import until, write_ninja
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -105,7 +105,10 @@ def test_pause_now_stops_every_process_of_every_job_and_unpause_goes_on(stoker: 
     assert ends_well(stoker, build)
 
 
-def test_a_stop_sets_frozen_jobs_going_and_leaves_nothing(stoker: Grouped, build: str) -> None:
+def test_a_stop_sets_frozen_jobs_going_and_leaves_nothing(stoker: Grouped, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "p", [(f"o{n}", f"sleep 600; : {n}") for n in range(LEVEL + 2)])
+    build = stoker.detach("ninja", "-C", str(folder), jobs=LEVEL)
+    until(lambda: (len(stoker.going()), len(stoker.held())) == (LEVEL, 2), "three at work, the others held")
     assert stoker.run("pause", "--now", build).returncode == 0
     until(lambda: not stoker.going(), "everything stopped")
     assert stoker.run("stop", build).returncode == 0
@@ -113,7 +116,9 @@ def test_a_stop_sets_frozen_jobs_going_and_leaves_nothing(stoker: Grouped, build
     assert status["state"] == "stopped"
 
 
-def test_a_level_that_is_none_is_refused_in_one_line(stoker: Grouped, build: str) -> None:
+def test_a_level_that_is_none_is_refused_in_one_line(stoker: Grouped) -> None:
+    build = stoker.detach("sleep", "600", jobs=LEVEL)
+    until(lambda: stoker.status(build)["level"]["target"] == LEVEL, "the level")
     for level in ("0", "many", "-1"):
         refused = stoker.run("jobs", level)
         assert refused.returncode == 2

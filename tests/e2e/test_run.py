@@ -11,7 +11,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.program import NINJAS, ONE_NINJA_AT_FIRST, PYPI_NINJA, Stoker, until, write_ninja, write_project
+from support.program import (
+    NINJAS,
+    ONE_NINJA_AT_FIRST,
+    PYPI_NINJA,
+    Stoker,
+    open_gate,
+    until,
+    write_ninja,
+    write_project,
+)
 
 
 def bare(*command: str) -> int:
@@ -36,15 +45,18 @@ def test_a_compile_error_below_a_script_ends_as_it_ends_the_bare_script(
     stoker: Stoker, tmp_path: Path, ninja: str
 ) -> None:
     """Ninja's last failure is that of a job that was dropped from the deck, and the script hands it on."""
-    work = "n=0; while [ $n -lt 200000 ]; do n=$((n+1)); done"  # not a sleep, which would end while it is held
-    edges = [("bad", f"{work}; exit 1"), *((f"o{n}", f"{work}; {work}; touch o{n}") for n in range(9))]
+    wait = "until [ -e go ]; do sleep 0.05; done"
+    edges = [("bad", f"{wait.replace('go', 'seen')}; exit 1"), *((f"o{n}", f"{wait}; touch o{n}") for n in range(9))]
     folder = write_ninja(tmp_path / "below", edges)
     script = folder / "build.sh"
     script.write_text(f"#!/bin/sh\nset -e\n{ninja} -C {folder} -j10\n")
     script.chmod(0o755)
-    watched = stoker.run("run", "-j", "2", "--plain", "--", str(script))
-    assert any(e["type"] == "job_finished" and e["outcome"] == "dropped" for e in stoker.events(stoker.status()["id"]))
-    assert watched.returncode == bare(str(script)) == 1
+    build = stoker.detach(str(script), jobs=2)
+    until(lambda: "bad" in [job["output"] for job in stoker.status(build)["jobs"]], "a job that will fail")
+    (folder / "seen").touch()
+    until(lambda: "dropped" in [e.get("outcome") for e in stoker.events(build)], "jobs that are dropped")
+    (folder / "go").touch()
+    assert stoker.ended(build)["exit_code"] == bare(str(script)) == 1
 
 
 def test_a_plain_ninja_in_a_script_runs_as_many_jobs_as_may_run(stoker: Stoker, tmp_path: Path) -> None:
@@ -76,15 +88,18 @@ def test_a_plain_ninja_in_a_script_runs_as_many_jobs_as_may_run(stoker: Stoker, 
     assert list(folder.glob("r*-met"))
 
 
-@pytest.mark.parametrize("ninja", NINJAS)
-def test_the_counts_are_true_at_every_moment(stoker: Stoker, project: Path, ninja: str) -> None:
-    build = stoker.detach(ninja, "-C", str(project), "-j2")
+@pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
+def test_the_counts_are_true_at_every_moment(stoker: Stoker, tmp_path: Path, ninja: str) -> None:
+    folder = tmp_path / "small"
+    build = stoker.detach(ninja, "-C", str(write_project(folder, gated=True)), "-j2")
     seen_running = False
     while True:
         status = stoker.status(build)
         p = status["progress"]
         assert p["finished"] + p["running"] + p["on_deck"] <= p["total"] or status["state"] == "done"
-        seen_running |= any(job["tool"] == "cxx" and "unit" in job["output"] for job in status["jobs"])
+        if not seen_running and any(j["tool"] == "cxx" and "unit0" in j["output"] for j in status["jobs"]):
+            seen_running = True
+            open_gate(folder)
         if status["ended"]:
             break
     assert seen_running
@@ -147,11 +162,16 @@ def test_a_build_that_is_up_to_date_is_done(stoker: Stoker, project: Path) -> No
     assert (status["progress"]["finished"], status["progress"]["total"]) == (0, 0)
 
 
-def test_only_what_is_stale_counts_in_a_rebuild(stoker: Stoker, project: Path) -> None:
-    subprocess.run([PYPI_NINJA, "-C", str(project)], check=True, capture_output=True)
-    (project.parent / "unit0.cpp").touch()
-    assert stoker.run("run", "--plain", "--", "ninja", "-C", str(project)).returncode == 0
-    assert stoker.status()["progress"]["finished"] == 3
+def test_only_what_is_stale_counts_in_a_rebuild(stoker: Stoker, tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    ninja = [PYPI_NINJA, "-C", str(write_project(folder, gated=True))]
+    with subprocess.Popen(ninja, stdout=subprocess.DEVNULL):
+        open_gate(folder)
+    (folder / "unit0.cpp").touch()
+    build = stoker.detach(*ninja)
+    _until_a_job_runs(stoker, build)
+    open_gate(folder)
+    assert stoker.ended(build)["progress"]["finished"] == 3
 
 
 def test_a_ninja_too_short_to_be_seen_is_counted_from_its_log(stoker: Stoker, tmp_path: Path) -> None:
@@ -167,17 +187,15 @@ def test_a_build_by_cmake_is_watched_through_cmake(stoker: Stoker, project: Path
     assert status["progress"]["finished"] == 9
 
 
-def test_make_with_sub_makes_is_watched_too(stoker: Stoker, project: Path) -> None:
-    folder = project.parent / "make"
-    slow = "-DCMAKE_CXX_FLAGS=-include regex -include iostream"  # for several looks
-    words = ["cmake", "-G", "Unix Makefiles", slow, "-S", str(project.parent), "-B", str(folder)]
-    subprocess.run(words, check=True, capture_output=True)
-    build = stoker.detach("make", "-C", str(folder), "-j2")
+def test_make_with_sub_makes_is_watched_too(stoker: Stoker, tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    build = stoker.detach("make", "-C", str(write_project(folder, gated=True, generator="Unix Makefiles")), "-j2")
     until(lambda: any(j["tool"] == "cxx" for j in stoker.status(build)["jobs"]), "a compiler below make")
+    until(lambda: "percent" in [e.get("source") for e in stoker.events(build)], "CMake's percentage")
+    open_gate(folder)
     status = stoker.ended(build)
     assert status["state"] == "done"
     assert status["progress"]["finished"] >= 1
-    assert any(e["type"] == "scheduler_planned" and e["source"] == "percent" for e in stoker.events(build))
 
 
 def test_two_ninjas_at_once_are_both_counted(stoker: Stoker, tmp_path: Path) -> None:

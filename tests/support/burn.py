@@ -1,6 +1,6 @@
 """Jobs that burn CPU time: what is stopped does not age, as a compiler does not, unlike a `sleep`.
 
-Knows nothing of stoker. One small C++ program, compiled once per folder, is every job.
+Knows nothing of stoker. One small program, compiled once per folder, is every job.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ _SOURCE = r"""
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 // burn OUTPUT CPU_SECONDS [MIB]: holds MIB after a tenth of its CPU time, and writes OUTPUT at its end.
 static double used() {
   timespec t;
@@ -30,7 +29,9 @@ int main(int, char** argv) {
     for (; held < mib && double(held) < double(mib) * 10 * now / end; ++held) memset(malloc(1 << 20), 1, 1 << 20);
     for (volatile int i = 0; i < 10000; ++i) {}
   }
-  std::ofstream(argv[1]) << argv[1] << '\n';
+  FILE* output = fopen(argv[1], "w");
+  fprintf(output, "%s\n", argv[1]);
+  fclose(output);
 }
 """
 

@@ -19,6 +19,7 @@ import pytest
 
 from stoker.act.tree import descendants
 from stoker.contract.process import start_ticks
+from support import forked
 
 PATIENCE = float(os.environ.get("STOKER_TESTS_PATIENCE", "90"))
 """Seconds after which a test gives up; the longest build here takes a few seconds on an idle machine."""
@@ -27,6 +28,8 @@ PYPI_NINJA = str(Path(ninja.BIN_DIR) / "ninja")
 NINJAS = [n for n in (PYPI_NINJA, "/usr/bin/ninja") if Path(n).exists()]
 ONE_NINJA_AT_FIRST = [*NINJAS[:1], *(pytest.param(n, marks=pytest.mark.long) for n in NINJAS[1:])]
 """For tests that take some ten seconds with each: the others' turn comes with the long tests."""
+
+INTERPRETER = [sys.executable, "-P", "-m", "stoker"]
 
 UNIT = """
 #include <map>
@@ -91,13 +94,18 @@ class Stoker:
         self.env.pop("NO_COLOR", None)
 
     def argv(self, *words: str) -> list[str]:
-        return [*self.prefix, sys.executable, "-P", "-m", "stoker", *words]
+        return [*self.prefix, *INTERPRETER, *words]
 
     def run(self, *words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[bytes]:
+        """What a command says, and its exit status. It is forked where that makes no difference to a new interpreter,
+        which costs ten times the time."""
+        argv, cwd, env = self.argv(*words), cwd or self.root, {**self.env, **env}
+        if argv == [*INTERPRETER, *words] and forked.same_interpreter(env):
+            return forked.run(words, cwd, env, PATIENCE)
         return subprocess.run(
-            self.argv(*words),
-            cwd=cwd or self.root,
-            env={**self.env, **env},
+            argv,
+            cwd=cwd,
+            env=env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=PATIENCE,
@@ -185,12 +193,20 @@ class Stoker:
                     os.kill(pid, signal.SIGKILL)
 
 
-def write_project(folder: Path, units: int = 6, *, broken: Sequence[int] = ()) -> Path:
-    """A real CMake project of some C++ files, configured for ninja; returns its build folder."""
+def write_project(
+    folder: Path, units: int = 6, *, broken: Sequence[int] = (), gated: bool = False, generator: str = "Ninja"
+) -> Path:
+    """A real CMake project of some small C++ files, configured for ninja or make; returns its build folder.
+
+    The first one, if `gated`, is compiled until `open_gate`, at no cost: its compiler waits for a header, a named pipe.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for n in range(units):
-        text = UNIT.format(n=n)
-        (folder / f"unit{n}.cpp").write_text(text + ("int x = no_such_name;\n" if n in broken else ""))
+        includes = '#include "gate.h"\n' if gated and n == 0 else ""
+        error = "int x = no_such_name;\n" if n in broken else ""
+        (folder / f"unit{n}.cpp").write_text(f"{includes}int unit{n}() {{ return {n}; }}\n{error}")
+    if gated:
+        os.mkfifo(folder / "gate.h")
     (folder / "main.cpp").write_text("int main() { return 0; }\n")
     sources = " ".join(f"unit{n}.cpp" for n in range(units))
     (folder / "CMakeLists.txt").write_text(
@@ -199,12 +215,15 @@ def write_project(folder: Path, units: int = 6, *, broken: Sequence[int] = ()) -
         "add_executable(app main.cpp)\ntarget_link_libraries(app units)\n"
     )
     build = folder / "build"
-    subprocess.run(
-        ["cmake", "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={PYPI_NINJA}", "-S", str(folder), "-B", str(build)],
-        check=True,
-        capture_output=True,
-    )
+    tool = [f"-DCMAKE_MAKE_PROGRAM={PYPI_NINJA}"] if generator == "Ninja" else []
+    words = ["cmake", "-G", generator, *tool, "-S", str(folder), "-B", str(build)]
+    subprocess.run(words, check=True, capture_output=True)
     return build
+
+
+def open_gate(folder: Path) -> None:
+    """Let the compiler of a gated project go on."""
+    (folder / "gate.h").write_text("")  # waits for it, if it has yet to come
 
 
 def write_ninja(folder: Path, edges: Sequence[tuple[str, str]]) -> Path:
