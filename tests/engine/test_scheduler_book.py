@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 from stoker.engine.jobs.scheduler_book import PATIENCE_TICKS, SchedulerBook
 from stoker.engine.jobs.table import JobTable
 from stoker.model.events import JobFinished
@@ -329,6 +331,23 @@ def test_of_a_ninja_that_has_recorded_all_that_it_had_to_do_no_job_has_failed() 
     b.runs(1, use("", START + 9, tool="other"))
     b.all_vanished(START + 9.5, START + 9.5)
     assert [(f.outcome, f.counted) for f in b.settle(at_once=True)] == [("unknown", False)]
+
+
+@pytest.mark.parametrize("known", ["plan", "status line"])
+def test_a_nameless_job_of_a_machine_that_stalled_gets_the_record_that_is_left_once_ninja_has_recorded_all(
+    known: str,
+) -> None:
+    b = book()
+    if known == "plan":
+        b.take_plan(Plan(PlanSummary(2, 0, 2, {"other": 2}, ""), None, 0))
+    else:
+        b.said_total = 2
+    b.runs(1, use("ninja", START + 1.0, tool="other"))
+    b.runs(2, use("o2", START + 1.0, tool="other"))
+    b.vanished(1, START + 1.1, START + 1.1)
+    b.vanished(2, START + 1.1, START + 1.1)
+    recorded(b, entry("o2", 1000, 4600), entry("o1", 2900, 4600))
+    assert [(f.jid, f.outcome, f.counted) for f in b.settle(at_once=True)] == [(1, "ok", False)]
 
 
 def test_a_job_that_ended_unseen_long_before_it_is_missed_gets_its_record() -> None:

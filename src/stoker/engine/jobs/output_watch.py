@@ -93,6 +93,7 @@ class OutputWatch:
         if len(ninjas) != 1:
             return []
         book = ninjas[0]
+        book.said_total = line.total
         near = PLAUSIBLE_DISTANCE + (book.scheduler.width or 0)
         if abs(line.done - book.finished) > near or line.total == book.total:
             return []

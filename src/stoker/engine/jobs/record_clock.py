@@ -16,6 +16,10 @@ SAME_SECONDS = 0.5
 LATE_SECONDS = 2.0
 """How much later than its end a job's end may be noticed, here or by ninja, on a busy machine."""
 
+STALLED_SECONDS = 5.0
+"""The same differences on a machine that stalls. Only for a ninja that has recorded everything: then a job without a
+record is more likely late than lost."""
+
 LONGER = 0.1
 """The share of a job's length by which two measurements of it may differ in addition."""
 
@@ -46,22 +50,25 @@ class RecordClock:
         if is_manifest(entry.output, self._manifest):
             self._zero, self._last_end = None, 0
 
-    def misfit(self, entry: Entry, started: float, last_seen: float, noticed: float) -> float | None:
+    def misfit(
+        self, entry: Entry, started: float, last_seen: float, noticed: float, *, stalled: bool = False
+    ) -> float | None:
         """Return how badly a job fits that began at `started` and ended between `last_seen` and `noticed` (Unix
-        seconds).
+        seconds); `stalled` allows for a machine that stood still in between.
 
         None: the record is not this job's. If no engine ran for a while, the two are far apart.
         """
+        same, late = (STALLED_SECONDS, STALLED_SECONDS) if stalled else (SAME_SECONDS, LATE_SECONDS)
         shortest, longest = last_seen - started, noticed - started
         length = max(0.0, shortest - entry.seconds, entry.seconds - longest)
         if entry.end_ms and self._zero is not None:
             apart = abs(self._zero + entry.start_ms / 1000 - started)
-            return apart + length if apart < SAME_SECONDS else None
+            return apart + length if apart < same else None
         made = entry.mtime / 1e9
         is_new = made >= self._ninja_started - CLOCK_SLACK
-        if is_new and not started - SAME_SECONDS < made < noticed + SAME_SECONDS:
+        if is_new and not started - same < made < noticed + same:
             return None
         if not entry.end_ms:  # samurai records no times except that of the file
             return max(0.0, last_seen - made, made - noticed)
-        most = LATE_SECONDS if is_new else SAME_SECONDS
+        most = late if is_new else same
         return length if length < most + LONGER * entry.seconds else None

@@ -54,6 +54,8 @@ class SchedulerBook:
         self.started = started
         self.plan: Plan | None = None
         self.total: int | None = None
+        self.said_total: int | None = None
+        """What the last status line said, before any plan confirms it."""
         """How many jobs it has in all, by its plan or by a later total of its own."""
         self.plan_is_due = False
         """Whether a plan is in progress."""
@@ -209,8 +211,8 @@ class SchedulerBook:
     def _nameless(self) -> list[ManagedJob]:
         return [job for job in self._jobs.exited(self.sid) if not self.is_known(job.name)]
 
-    def _misfit(self, entry: Entry, job: ManagedJob) -> float | None:
-        return self._clock.misfit(entry, job.job.started, job.last_seen, job.noticed)
+    def _misfit(self, entry: Entry, job: ManagedJob, *, stalled: bool = False) -> float | None:
+        return self._clock.misfit(entry, job.job.started, job.last_seen, job.noticed, stalled=stalled)
 
     def settle(
         self,
@@ -225,7 +227,7 @@ class SchedulerBook:
         `at_once`, if something `is_left` of them: ninja waits for every process that can write to its pipe.
         """
         ended: list[JobFinished] = []
-        complete = at_once and self.finished == self.total
+        complete = at_once and self._is_complete()
         for job in self._jobs.exited(self.sid):
             job.waited += 1
             if not at_once and (job.waited < PATIENCE_TICKS or is_left(job)):
@@ -233,7 +235,7 @@ class SchedulerBook:
             if self._has_renewed(job):
                 ended.append(replace(self._lose(job, "unknown"), counted=False))
                 continue
-            spare = self._spare_of(job)
+            spare = self._spare_of(job) or (self._spare_of(job, stalled=True) if complete else None)
             if spare is not None:
                 self._spare.remove(spare)
                 ended.append(self._end_well(job, spare, job.tool, counted=False))
@@ -252,11 +254,15 @@ class SchedulerBook:
             return False
         return any(other.job.started > job.job.started for other in self._jobs.open_jobs(self.sid))
 
-    def _spare_of(self, job: ManagedJob) -> Entry | None:
+    def _is_complete(self) -> bool:
+        """Say whether ninja has recorded all that it had to do, by the plan or, if none came in time, its own count."""
+        return self.finished == (self.said_total if self.total is None else self.total)
+
+    def _spare_of(self, job: ManagedJob, *, stalled: bool = False) -> Entry | None:
         """Return a record that was counted without a job, and may belong to this one."""
         if self.is_known(job.name):
             return None
-        fits = [(fit, entry) for entry in self._spare if (fit := self._misfit(entry, job)) is not None]
+        fits = [(fit, entry) for entry in self._spare if (fit := self._misfit(entry, job, stalled=stalled)) is not None]
         return min(fits)[1] if fits else None
 
     def _lose(self, job: ManagedJob, outcome: JobOutcome) -> JobFinished:
