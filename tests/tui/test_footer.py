@@ -96,3 +96,19 @@ async def test_no_key_of_the_footer_is_cut() -> None:
 async def test_the_footer_is_the_last_line_at_once_when_the_filter_closes() -> None:
     async with shown(source_of("governed", 200), "slash", *"flash", "enter") as (app, _pilot):
         assert "? help" in text_of(app).splitlines()[-1]
+
+
+async def test_while_words_are_typed_the_footer_names_no_letters() -> None:
+    async with shown(source_of("governed", 200), "slash", *"flash") as (app, pilot):
+        assert text_of(app).splitlines()[-2:] == ["/flash: 8 of 52  enter keep  esc show all", "/ flash"]
+        await pilot.press("escape", "o", "slash", "x")
+        await settle(pilot)
+        assert text_of(app).splitlines()[-2:] == ["enter find  esc close", "/ x"]
+
+
+async def test_the_footer_says_what_esc_does_first() -> None:
+    async with shown(source_of("governed", 200), "t", size=(160, 40)) as (app, pilot):
+        for key, esc in (("z", "whole build"), ("escape", "back"), ("o", "back"), ("E", "all lines")):
+            await pilot.press(key)
+            await settle(pilot)
+            assert f"  esc {esc}  " in text_of(app), key

@@ -40,6 +40,7 @@ async def test_no_page_is_blank_and_no_footer_names_a_key_for_nothing(name: str)
             nothing = key in "fdvm" and not (key == "d" and (state.decisions or state.notices))
             assert not (nothing and "filter" in footer), key
             assert "next error" not in footer
+            assert "esc back" in footer
             assert key != "t" or len(state.timeline.points) > 1 or "moment" not in footer
 
 
@@ -48,6 +49,7 @@ async def test_no_page_is_blank_and_no_footer_names_a_key_for_nothing(name: str)
     [
         ("runs", ("m", "slash"), "/ (filter): there is nothing to filter here"),
         ("just started", ("slash",), "/ (filter): there is nothing to filter here"),
+        ("just started", ("greater_than_sign",), "> (sort): there are no jobs to sort"),
         ("runs", ("o", "n"), "n (next match): search for something first, with /"),
         ("runs", ("o", "slash"), "/ (search): nothing is written yet"),
         ("runs", ("f", "enter"), "enter (in the output): nothing has failed"),

@@ -112,7 +112,7 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("repaint", "app", "ctrl+l", "Draw the whole screen again", palette=False),
     KeyAction("help", "app", "question_mark", "All keys", "help"),
     KeyAction("palette", "app", "ctrl+p,colon", "Find a command by its name", palette=False),
-    KeyAction("back", "app", "escape", "Back to the previous screen", palette=False),
+    KeyAction("back", "app", "escape", "Back to the previous screen", "back", palette=False),
     KeyAction("job.down", "dashboard", "down,j", "Pick the next job", palette=False, call="move(1)"),
     KeyAction("job.up", "dashboard", "up,k", "Pick the previous job", palette=False, call="move(-1)"),
     KeyAction("job.page-down", "dashboard", "pagedown", "Ten jobs down", palette=False, call="move(10)"),

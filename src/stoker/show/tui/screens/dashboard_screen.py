@@ -206,6 +206,15 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
         self.app.push_screen(LevelBox(self.moment.state.level.target, begun), answered)
 
+    def idle(self, action: actions.KeyAction) -> str:
+        """Return why an action does nothing now: no job that could be sorted."""
+        return "there are no jobs to sort" if action.method == "sort" and not any(self.share) else super().idle(action)
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether there is a screen to go back to: this one is the first."""
+        return False
+
     def relevant(self, action: actions.KeyAction) -> bool:
         """Show the actions on a job only while one is picked."""
         if action.id == "job.details":
@@ -299,6 +308,11 @@ class TimelineScreen(FilteredScreen):
         self.view = replace(self.view, zoom=zoom)
         self.redraw()
 
+    def label(self, action: actions.KeyAction) -> str:
+        """Return the footer's name of an action; Esc ends a zoom and removes the cursor first."""
+        whole = action.id == "back" and self.view != timeline_page.TimelineView()
+        return "whole build" if whole else super().label(action)
+
     def undo(self) -> bool:
         """Remove the filter, or else show the whole build again, without a cursor."""
         if super().undo():
@@ -313,6 +327,11 @@ class EndScreen(PageScreen):
 
     SCOPE = "end"
     BINDINGS = bindings("end")
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether Esc goes back: the dashboard of an ended build says less."""
+        return False
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """Return the summary."""

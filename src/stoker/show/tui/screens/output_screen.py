@@ -24,7 +24,7 @@ from stoker.show.tui.folded_log import FoldedLog
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages.folded_line import folded_line
-from stoker.show.tui.pages.lines import Line, Part, crop, from_spans, section, spread, text_of, width_of
+from stoker.show.tui.pages.lines import GAP, Line, Part, crop, fit, from_spans, section, spread, text_of, width_of
 from stoker.show.tui.screens.entry_line import LONGEST, EntryLine
 from stoker.show.tui.screens.page_screen import PageScreen
 from stoker.show.tui.text_log import ERRORS, LogLine, TextLog, pattern_of, scan, scan_back
@@ -132,8 +132,20 @@ class OutputScreen(PageScreen):
         return super().relevant(action) and not (action.id == "log.last" and self.follow)
 
     def label(self, action: actions.KeyAction) -> str:
-        """Return the footer's name of an action; the key for errors also shows all lines again."""
+        """Return the footer's name of an action; the key for errors also shows all lines again, and Esc does that or
+        ends a search first."""
+        if action.id == "back" and (self.only_errors or self.words or self.note):
+            return "all lines" if self.only_errors else "end search"
         return "all" if action.id == "log.errors" and self.only_errors else super().label(action)
+
+    def footer(self, width: int) -> Line:
+        """Return the footer; while words are typed, no letter is a key."""
+        if self.focused is None:
+            return super().footer(width)
+        keys = (("enter", "find"), ("esc", "close"))
+        return fit(
+            [part for key, does in keys for part in (Part(key, "accent"), Part(f" {does}", "text_dim"), GAP)], width
+        )
 
     def _drawn(self, line: LogLine, limit: int, width: int) -> Line:
         """Return a line with its mark and the matches in it, up to `limit` cells."""

@@ -95,7 +95,10 @@ class PageScreen(Screen[None]):
         """Return the keys that do something here, as many as fit; stop, leave and help are always included."""
         scopes = actions.of_scope(self.SCOPE) if self.SCOPE != "app" else []
         shown = [a for a in [*scopes, *actions.of_scope("app")] if a.footer and self.relevant(a)]
-        shown = sorted((a for a in shown if a.id != self.SCOPE), key=self.footer_rank)
+        shown = sorted((a for a in shown if a.id not in (self.SCOPE, "back")), key=self.footer_rank)
+        if self.goes_back:  # after what is done here, before where else to go
+            at = next((at for at, a in enumerate(shown) if a.id in PAGES_IN_FOOTER), len(shown))
+            shown.insert(at, actions.BY_ID["back"])
         last = [self._key(actions.BY_ID[name]) for name in self.ALWAYS if actions.BY_ID[name] in shown]
         while len(last) > 1 and _length(last) > width:
             del last[0]
@@ -105,6 +108,11 @@ class PageScreen(Screen[None]):
         if any(name in PAGES_IN_FOOTER for name in left_out) and sum(a.id in PAGES_IN_FOOTER for a in rest) > 1:
             pieces, _ = self._fitting(self._with_pages_joined(rest), room)
         return fit([part for piece in (*pieces, *last) for part in (*piece, GAP)], width)
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether there is a screen to go back to."""
+        return self.app.screen_stack[0] is not self
 
     def footer_rank(self, action: actions.KeyAction) -> int:
         """Return how late an action comes in the footer, and is left out first."""
@@ -219,12 +227,20 @@ class FilteredScreen(PageScreen):
         return kept
 
     def footer(self, width: int) -> Line:
-        """Return the footer; while a filter is active, that comes first."""
-        if not self.words:
+        """Return the footer; while a filter is active, that comes first, and while it is typed, no letter is a key."""
+        typing = self.focused is not None
+        if not self.words and not typing:
             return super().footer(width)
         found = f"/{elide_end(clean(self.words), width // 4, self.glyphs.ellipsis)}: {self.share[0]} of {self.share[1]}"
-        parts = [Part(found, "accent bold"), GAP, Part("esc", "accent"), Part(" show all", "text_dim"), GAP]
-        return fit((*parts, *super().footer(max(0, width - width_of(parts)))), width)
+        parts = [Part(found, "accent bold"), GAP] if self.words else []
+        keys = [*([("enter", "keep")] if typing else []), ("esc", "show all")]
+        parts += [part for key, does in keys for part in (Part(key, "accent"), Part(f" {does}", "text_dim"), GAP)]
+        return fit(parts if typing else (*parts, *super().footer(max(0, width - width_of(parts)))), width)
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether Esc goes back: it ends a filter first."""
+        return super().goes_back and not self.words
 
     def idle(self, action: actions.KeyAction) -> str:
         """Return why an action does nothing now: an empty list cannot be filtered."""
