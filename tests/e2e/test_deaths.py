@@ -13,7 +13,7 @@ import pytest
 from support.grouped import Grouped
 from support.memory_group import MIB, MemoryGroup
 from support.procs import Process, below, stopped
-from support.program import NINJAS, PYPI_NINJA, Stoker, until, write_ninja
+from support.program import NINJAS, ONE_NINJA_AT_FIRST, PYPI_NINJA, Stoker, until, write_ninja
 from support.shapes import clean, climbers, write_project
 
 COMMANDS = ("sleep 600; true", "sh -c 'sleep 600; true'; true", "nice sh -c 'sleep 600; true'; true")
@@ -39,7 +39,7 @@ def sleepers(scheduler: int) -> int:
     return sum(p.name == "sleep" for p in job_processes(scheduler))
 
 
-@pytest.mark.parametrize("ninja", NINJAS)
+@pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
 def test_the_kernel_is_offered_all_of_a_job_and_not_only_its_shell(stoker: Stoker, tmp_path: Path, ninja: str) -> None:
     """A shell has forked before anybody can look at it; what it forked holds the memory."""
     jobs = [(f"o{n}", COMMANDS[n % 3]) for n in range(6)]
@@ -86,12 +86,12 @@ def test_jobs_of_an_unknown_tool_that_climb_within_a_second_all_get_made(tmp_pat
     assert all((folder / job.output).exists() for job in jobs)
 
 
-@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("signum", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_what_a_killed_shell_leaves_stopped_does_not_hold_up_its_ninja(
     stoker: Stoker, tmp_path: Path, signum: signal.Signals
 ) -> None:
     """Ninja waits until nobody has the job's output open."""
-    folder = write_ninja(tmp_path / "b", [("o", "sleep 5; true")])
+    folder = write_ninja(tmp_path / "b", [("o", "sleep 600; true")])
     build = stoker.detach(PYPI_NINJA, "-C", str(folder))
     scheduler = stoker.supervisor(build)["build_pid"]
     until(lambda: sleepers(scheduler), "the job")

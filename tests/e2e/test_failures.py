@@ -86,7 +86,7 @@ def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_s
     stoker: Stoker, tmp_path: Path
 ) -> None:
     """As below pip, which unpacks and builds in a folder of its own each time."""
-    one, two = (f"until [ -e {tmp_path / name} ]; do sleep 0.05; done" for name in ("one", "two"))
+    one, two = (f"until [ -e {tmp_path / name} ]; do sleep 0.2; done" for name in ("one", "two"))
     killed = tmp_path / "killed"
     once = f"if [ -e {killed} ]; then {two}; else {one}; touch {killed}; kill -9 $$; fi; touch first"
     folder = write_ninja(tmp_path / "p", [("first", once), *((f"o{n}", f"touch o{n}") for n in range(6))])
@@ -109,7 +109,7 @@ def test_a_further_attempt_in_a_new_temporary_folder_counts_from_the_start_and_s
 def test_a_step_that_runs_again_is_never_shown_as_done(stoker: Stoker, tmp_path: Path, *, kept: bool) -> None:
     """As below pip: between two attempts nothing is known of the next ninja, and its folder may have been removed."""
     go = {
-        name: f"until [ -e {tmp_path / name} ]; do sleep 0.05; done" for name in ("counted", "cleaned", "again", "seen")
+        name: f"until [ -e {tmp_path / name} ]; do sleep 0.2; done" for name in ("counted", "cleaned", "again", "seen")
     }
     kill = f"{go['counted']}; touch {tmp_path}/killed; kill -9 $$"
     once = f"if [ -e {tmp_path}/killed ]; then {go['seen']}; else {kill}; fi; touch first"

@@ -41,7 +41,7 @@ class Build:
         (self.config / "profiles").mkdir(parents=True)
         self.profile = self.config / "profiles" / "mine.yaml"
         self.profile.write_text(text)
-        jobs = [(f"o{n}", f"while [ ! -e go{n} ]; do sleep 0.05; done; touch o{n}") for n in range(COUNT)]
+        jobs = [(f"o{n}", f"while [ ! -e go{n} ]; do sleep 0.2; done; touch o{n}") for n in range(COUNT)]
         self.folder = write_ninja(folder, jobs)
         result = stoker.run("run", "--detach", "--no-doctor", "-p", "mine", cwd=self.folder)
         assert result.returncode == 0, result.stderr

@@ -22,7 +22,7 @@ CHECK = (
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    return with_submodules(tmp_path, "gloo", go_sh="while [ ! -e go ]; do sleep 0.05; done; echo built > made\n")
+    return with_submodules(tmp_path, "gloo", go_sh="while [ ! -e go ]; do sleep 0.2; done; echo built > made\n")
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def erring(folder: Path) -> Path:
     compile_burner(folder)
     (folder / "bad.cpp").write_text(ERROR)
     jobs = [(f"o{n}", f"./burn o{n} 2") for n in range(12)]
-    seen = "until [ -e failed ]; do sleep 0.05; done; while kill -0 $(cat failed); do sleep 0.05; done 2>/dev/null"
+    seen = "until [ -e failed ]; do sleep 0.2; done; while kill -0 $(cat failed); do sleep 0.2; done 2>/dev/null"
     first = ("o0", f"{seen}; touch o0")
     bad = ("bad.o", "g++ -c bad.cpp -o bad.o; status=$?; echo $$ >its; mv its failed; exit $status")
     return write_ninja(folder, [first, bad, *jobs[1:]])

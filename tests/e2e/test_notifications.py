@@ -11,7 +11,7 @@ import pytest
 from support.program import Stoker, until, write_ninja
 from support.terminal import Terminal
 
-WAIT = "while [ ! -e go ]; do sleep 0.05; done; false"
+WAIT = "while [ ! -e go ]; do sleep 0.2; done; false"
 
 
 @pytest.fixture

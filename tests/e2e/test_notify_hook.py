@@ -15,7 +15,7 @@ from support.program import Stoker, until, write_ninja
 HOOK = 'cat >"$STOKER_EVENT.json"; pwd >pwd; echo "$STOKER_EVENT $STOKER_STATE $STOKER_MESSAGE" >>calls'
 HOSTILE = 'x"; touch owned; "$(touch owned)`touch owned`\x1b]2;t\x07'
 
-GATED = "while [ ! -e go ]; do sleep 0.05; done"
+GATED = "while [ ! -e go ]; do sleep 0.2; done"
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ project(small CXX)
 add_library(units OBJECT {sources})
 set_target_properties(units PROPERTIES POSITION_INDEPENDENT_CODE ON)
 add_library(small MODULE last.cpp $<TARGET_OBJECTS:units>)
-add_custom_target(held COMMAND sh -c "until [ -e {go} ]; do sleep 0.05; done" VERBATIM)
+add_custom_target(held COMMAND sh -c "until [ -e {go} ]; do sleep 0.2; done" VERBATIM)
 add_dependencies(small held)
 install(TARGETS small DESTINATION small)
 """

@@ -123,7 +123,7 @@ def test_the_first_step_that_fails_is_the_last_one(stoker: Stoker, profiles: Pat
 
 
 def test_an_engine_that_is_killed_loses_no_step(stoker: Stoker, profiles: Path, tmp_path: Path) -> None:
-    waits = "command: [sh, -c, 'touch %s.here; until [ -e %s.go ]; do sleep 0.05; done']"
+    waits = "command: [sh, -c, 'touch %s.here; until [ -e %s.go ]; do sleep 0.2; done']"
     body = "".join(f"  {name}: {{{waits % (name, name)}}}\n" for name in ("one", "two"))
     (profiles / "slow.yaml").write_text(f"steps:\n{body}  three: {{command: 'true'}}\n")
     build = stoker.run("run", "--detach", "-p", "slow", cwd=tmp_path).stdout.decode().strip()

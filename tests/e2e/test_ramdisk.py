@@ -53,7 +53,7 @@ def notices(stoker: Stoker, build: str) -> list[dict[str, Any]]:
 def slow_assembler(folder: Path) -> Path:
     """What g++ -B finds before the real one: while it waits for `go`, its source is there to be measured."""
     folder.mkdir()
-    waits = f"until [ -e {folder}/go ]; do sleep 0.05; done"
+    waits = f"until [ -e {folder}/go ]; do sleep 0.2; done"
     (folder / "as").write_text(f'#!/bin/sh\n{waits}\nexec {shutil.which("as")} "$@"\n')
     (folder / "as").chmod(0o700)
     return folder
@@ -99,7 +99,7 @@ def test_nvccs_temporaries_are_in_memory(stoker: Stoker, profile: Path, tmp_path
     assert not folder.exists()
 
 
-WAITS = "command: [sh, -c, 'cp /bin/true $$TMPDIR/x; touch here; until [ -e go ]; do sleep 0.05; done; {end}']"
+WAITS = "command: [sh, -c, 'cp /bin/true $$TMPDIR/x; touch here; until [ -e go ]; do sleep 0.2; done; {end}']"
 
 
 def waiting(stoker: Stoker, profile: Path, tmp_path: Path, end: str = "true") -> tuple[str, Path]:
@@ -170,7 +170,7 @@ def test_when_everything_is_killed_the_next_build_sweeps(stoker: Stoker, profile
 def test_a_daemon_that_the_build_leaves_behind_keeps_its_folder(stoker: Stoker, profile: Path, tmp_path: Path) -> None:
     """As sccache's server does, which would fail all that it is asked for without its TMPDIR."""
     (tmp_path / "daemon.py").write_text("import os, time; print(os.getpid(), flush=True); time.sleep(600)")
-    start_it = f"setsid {sys.executable} daemon.py >daemon 2>&1 & until [ -s daemon ]; do sleep 0.05; done"
+    start_it = f"setsid {sys.executable} daemon.py >daemon 2>&1 & until [ -s daemon ]; do sleep 0.2; done"
     command = f"['sh', '-c', '{start_it}']"
     profile.write_text(f"tmp: {{kind: tmpfs, size: 16M}}\nsteps: {{one: {{command: {command}}}}}\n")
     build = start(stoker, tmp_path)

@@ -33,7 +33,7 @@ steps:
 """
 """The shipped profile and a step that looks at what came of it."""
 
-WAITS = "touch %s.here; until [ -e %s.go ]; do sleep 0.05; done"
+WAITS = "touch %s.here; until [ -e %s.go ]; do sleep 0.2; done"
 SLOW = "".join(f"  {name}: {{command: [sh, -c, '{WAITS % (name, name)}']}}\n" for name in ("one", "two"))
 SLOW = f"steps:\n{SLOW}  three: {{command: touch three}}\n"
 """Two steps that last until a test lets them end, and a third."""
@@ -134,7 +134,7 @@ def test_a_machine_that_went_down_over_the_heavy_kernels_takes_them_up_again(
     launcher = tmp_path / "launcher"
     launcher.write_text(
         f'#!/bin/sh\ncase "$*" in *flash_fwd.cpp*) touch {tmp_path}/heavy.here\n'
-        f'until [ -e {tmp_path}/heavy.go ]; do sleep 0.05; done;; esac\nexec "$@"\n'
+        f'until [ -e {tmp_path}/heavy.go ]; do sleep 0.2; done;; esac\nexec "$@"\n'
     )
     launcher.chmod(0o755)
     stoker.env["CMAKE_CXX_COMPILER_LAUNCHER"] = str(launcher)

@@ -28,16 +28,24 @@ def bare(*command: str) -> int:
 
 
 @pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
-def test_success_compile_error_and_missing_folder_end_as_with_bare_ninja(
+def test_a_compile_error_ends_as_with_bare_ninja_and_is_told_with_its_command_and_output(
     stoker: Stoker, tmp_path: Path, ninja: str
 ) -> None:
-    good, bad = write_project(tmp_path / "good", 2), write_project(tmp_path / "bad", 2, broken=[1])
-    missing = tmp_path / "nowhere"
-    for folder in (good, bad, missing):
-        watched = stoker.run("run", "--plain", "--", ninja, "-C", str(folder))
-        bare(ninja, "-C", str(folder), "-t", "clean")
-        assert watched.returncode == bare(ninja, "-C", str(folder)), watched.stderr
-    assert (good / "app").exists()
+    folder = write_project(tmp_path / "bad", 2, broken=[1])
+    watched = stoker.run("run", "--plain", "--", ninja, "-C", str(folder))
+    assert watched.returncode == bare(ninja, "-C", str(folder)) != 0, watched.stderr
+    assert b"no_such_name" in watched.stdout
+    status = stoker.status()
+    assert status["state"] == "failed"
+    assert status["progress"]["failed"] == 1
+    assert [f["output"] for f in status["failures"]] == ["CMakeFiles/units.dir/unit1.cpp.o"]
+    assert "-c" in status["failures"][0]["command"]
+
+
+@pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
+def test_a_missing_folder_ends_as_with_bare_ninja(stoker: Stoker, tmp_path: Path, ninja: str) -> None:
+    missing = str(tmp_path / "nowhere")
+    assert stoker.run("run", "--plain", "--", ninja, "-C", missing).returncode == bare(ninja, "-C", missing) != 0
 
 
 @pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
@@ -45,7 +53,7 @@ def test_a_compile_error_below_a_script_ends_as_it_ends_the_bare_script(
     stoker: Stoker, tmp_path: Path, ninja: str
 ) -> None:
     """Ninja's last failure is that of a job that was dropped from the deck, and the script hands it on."""
-    wait = "until [ -e go ]; do sleep 0.05; done"
+    wait = "until [ -e go ]; do sleep 0.2; done"
     edges = [("bad", f"{wait.replace('go', 'seen')}; exit 1"), *((f"o{n}", f"{wait}; touch o{n}") for n in range(9))]
     folder = write_ninja(tmp_path / "below", edges)
     script = folder / "build.sh"
@@ -111,7 +119,7 @@ def test_the_counts_are_true_at_every_moment(stoker: Stoker, tmp_path: Path, nin
 
 
 def test_a_job_that_has_ended_runs_no_more_although_its_ninja_has_yet_to_say_so(stoker: Stoker, tmp_path: Path) -> None:
-    edges = [(f"o{n}", f"until [ -e {n}.go ]; do sleep 0.05; done; touch o{n}") for n in range(2)]
+    edges = [(f"o{n}", f"until [ -e {n}.go ]; do sleep 0.2; done; touch o{n}") for n in range(2)]
     folder = write_ninja(tmp_path / "two", edges)
     build = stoker.detach("ninja", "-C", str(folder), "-j2", jobs=2)
     until(lambda: stoker.status(build)["progress"]["running"] == 2, "two jobs")
@@ -141,18 +149,6 @@ def test_jobs_that_all_have_one_command_end_well_each_and_nobody_is_dropped_for_
     ends = [e for e in stoker.events(build) if e["type"] == "job_finished"]
     assert all(end["outcome"] == "ok" for end in ends)
     assert sorted(end["jid"] for end in ends) == list(range(1, 13))
-
-
-def test_a_failure_is_told_with_its_command_and_output(stoker: Stoker, tmp_path: Path) -> None:
-    folder = write_project(tmp_path / "bad", 2, broken=[1])
-    result = stoker.run("run", "--plain", "--", "ninja", "-C", str(folder))
-    assert result.returncode == 1
-    assert b"no_such_name" in result.stdout
-    status = stoker.status()
-    assert status["state"] == "failed"
-    assert status["progress"]["failed"] == 1
-    assert [f["output"] for f in status["failures"]] == ["CMakeFiles/units.dir/unit1.cpp.o"]
-    assert "-c" in status["failures"][0]["command"]
 
 
 def test_a_build_that_is_up_to_date_is_done(stoker: Stoker, project: Path) -> None:
@@ -216,7 +212,7 @@ def test_of_two_ninjas_after_each_other_in_one_folder_each_has_its_own_jobs(stok
     first, second = (" ".join(o for o, _ in jobs if o[0] == letter) for letter in "ab")
     script = f"{PYPI_NINJA} -j1 {first} && {PYPI_NINJA} -j1 {second} b-slow"
     with (folder / "build.ninja").open("a") as file:
-        file.write("build b-slow: sh\n  cmd = until [ -e go ]; do sleep 0.05; done; touch b-slow\n")
+        file.write("build b-slow: sh\n  cmd = until [ -e go ]; do sleep 0.2; done; touch b-slow\n")
     build = stoker.detach("sh", "-c", script, cwd=folder)
     until(lambda: [e["sid"] for e in stoker.events(build) if e["type"] == "scheduler_started"] == [1, 2], "two ninjas")
     (folder / "go").touch()
@@ -255,6 +251,7 @@ def test_json_gives_a_status_a_line_and_ends_with_the_end(stoker: Stoker, projec
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert lines[-1]["state"] == "done"
     assert lines[-1]["progress"]["finished"] == 9
+    assert (project / "app").exists()
 
 
 def test_log_and_events_answer_live_and_afterwards(stoker: Stoker, project: Path) -> None:

@@ -17,7 +17,7 @@ from support.terminal import Terminal, harmful
 pytestmark = pytest.mark.timeout(180)
 
 COUNT = 8
-WAIT = "while [ ! -e go ]; do sleep 0.05; done"
+WAIT = "while [ ! -e go ]; do sleep 0.2; done"
 """A job that lasts until the test touches `go`."""
 
 DOWN, ENTER = "\x1b[B", "\r"

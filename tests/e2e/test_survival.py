@@ -26,7 +26,7 @@ from support.program import PYPI_NINJA, Stoker, kill_supervisors, stop_superviso
 @pytest.fixture
 def slow(tmp_path: Path) -> Path:
     """Eight jobs, of which the last ones wait until the test touches `go`."""
-    waits = {n: "until [ -e go ]; do sleep 0.05; done" if n > 4 else "sleep 0.3" for n in range(8)}
+    waits = {n: "until [ -e go ]; do sleep 0.2; done" if n > 4 else "sleep 0.3" for n in range(8)}
     return write_ninja(tmp_path / "slow", [(f"o{n}", f"{waits[n]}; echo did {n}; touch o{n}") for n in range(8)])
 
 
@@ -77,7 +77,7 @@ def test_a_runtime_folder_that_somebody_else_made_first_does_not_cost_the_contro
 
 
 def test_an_engine_killed_over_its_plan_leaves_the_next_one_free_to_make_it(stoker: Stoker, tmp_path: Path) -> None:
-    folder = write_ninja(tmp_path / "many", [(f"o{n}", f"sleep 1; touch o{n}") for n in range(5000)])
+    folder = write_ninja(tmp_path / "many", [(f"o{n}", f"sleep 1; touch o{n}") for n in range(2000)])
     build = stoker.detach("ninja", "-C", str(folder), "-j2")
 
     def planned() -> bool:
@@ -86,7 +86,7 @@ def test_an_engine_killed_over_its_plan_leaves_the_next_one_free_to_make_it(stok
     until(lambda: planned() or list(stoker.folder(build).glob("plans/*/plan-*.work")), "a plan in the making")
     os.kill(stoker.engine_pid(build), signal.SIGKILL)
     until(planned, "a plan")
-    assert stoker.status(build)["progress"]["total"] == 5000
+    assert stoker.status(build)["progress"]["total"] == 2000
 
 
 def test_a_killed_engine_loses_no_job_and_the_build_ends_as_it_would(stoker: Stoker, slow: Path) -> None:
@@ -158,7 +158,7 @@ def test_jobs_that_end_while_no_engine_looks_have_ended_well_and_run_no_more(sto
     compiler = folder / "g++"
     edges = [(f"o{n}.o", f"./g++ -c {n}.cc -o o{n}.o") for n in range(4)]
     write_ninja(folder, edges)
-    compiler.write_text("#!/bin/sh\nuntil [ -e go$2 ]; do sleep 0.05; done; touch $4\n")
+    compiler.write_text("#!/bin/sh\nuntil [ -e go$2 ]; do sleep 0.2; done; touch $4\n")
     compiler.chmod(0o755)
     build = stoker.detach("ninja", "-C", str(folder), "-j2", jobs=2)
     until(lambda: stoker.status(build)["progress"]["running"] == 2, "two jobs")
@@ -378,7 +378,7 @@ def test_a_state_disk_that_stays_full_to_the_end_loses_neither_status_nor_counts
 ) -> None:
     stoker.state.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(stoker.state)], check=True)
-    (slow / "Makefile").write_text("all: 1 2\n1 2:\n\tuntil [ -e go ]; do sleep 0.05; done\n")
+    (slow / "Makefile").write_text("all: 1 2\n1 2:\n\tuntil [ -e go ]; do sleep 0.2; done\n")
     try:
         viewer = stoker.start("run", "--plain", "--", tool, "-C", str(slow), "-j2")
         until(lambda: list(stoker.state.glob("stoker/builds/*/supervisor.json")), "a build")
@@ -402,7 +402,7 @@ def test_a_state_disk_that_stays_full_to_the_end_loses_neither_status_nor_counts
 
 def test_what_dies_for_memory_runs_again_on_a_full_state_disk(stoker: Stoker, tmp_path: Path) -> None:
     """The question whether it does and its answer have room that nothing else can take."""
-    dies_once = "until [ -e go ]; do sleep 0.05; done; [ -e died ] || { touch died; kill -9 $$; }; touch o0"
+    dies_once = "until [ -e go ]; do sleep 0.2; done; [ -e died ] || { touch died; kill -9 $$; }; touch o0"
     project = write_ninja(tmp_path / "p", [("o0", dies_once)])
     stoker.state.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(stoker.state)], check=True)

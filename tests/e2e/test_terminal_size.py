@@ -9,7 +9,7 @@ import pytest
 from support.program import Stoker, until, write_ninja
 from support.terminal import Terminal
 
-WAIT = "while [ ! -e go ]; do sleep 0.05; done"
+WAIT = "while [ ! -e go ]; do sleep 0.2; done"
 
 
 @pytest.fixture
@@ -22,7 +22,14 @@ def opened(stoker: Stoker, folder: Path, columns: int, lines: int, **env: str) -
     return Terminal(words, {**stoker.env, "LC_ALL": "C.UTF-8", **env}, stoker.root, columns, lines)
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(0, 0), (80, 0), (0, 24)])
+def and_long_ones(first: tuple[int, int], *others: tuple[int, int]) -> pytest.MarkDecorator:
+    """For tests of several sizes: the others' turn comes with the long tests."""
+    return pytest.mark.parametrize(
+        ("columns", "lines"), [first, *(pytest.param(*size, marks=pytest.mark.long) for size in others)]
+    )
+
+
+@and_long_ones((0, 0), (80, 0), (0, 24))
 def test_a_terminal_without_a_size_gets_plain_lines_and_is_told_so(
     stoker: Stoker, folder: Path, columns: int, lines: int
 ) -> None:
@@ -47,7 +54,7 @@ def test_a_size_from_the_environment_is_one(stoker: Stoker, folder: Path) -> Non
         terminal.close()
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(0, 0), (1, 1), (1, 24), (80, 1)])
+@and_long_ones((0, 0), (1, 1), (1, 24), (80, 1))
 def test_a_terminal_that_shrinks_to_nothing_can_be_left_and_comes_back(
     stoker: Stoker, folder: Path, columns: int, lines: int
 ) -> None:

@@ -58,7 +58,7 @@ def test_what_cargo_runs_is_not_governed_and_that_is_said(stoker: Stoker, crate:
 
 def test_a_level_before_any_scheduler_is_not_told_as_if_it_held_anything(stoker: Stoker, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    build = stoker.detach("sh", "-c", f"until [ -e {go} ]; do sleep 0.05; done", jobs=1)
+    build = stoker.detach("sh", "-c", f"until [ -e {go} ]; do sleep 0.2; done", jobs=1)
     until(lambda: stoker.status(build)["level"]["target"] == 1, "the level")
     assert "nothing is governed yet" in stoker.run("jobs", build).stdout.decode()
     go.touch()

@@ -48,7 +48,7 @@ def run(words: Sequence[str], cwd: Path, env: Mapping[str, str], seconds: float)
     err, their_err = os.pipe()
     reply, their_reply = socket.socketpair()
     with open(os.devnull, "rb") as nothing, reply:
-        request = json.dumps([list(words), str(cwd), dict(env)]).encode()
+        request = json.dumps([list(words), str(cwd.absolute()), dict(env)]).encode()
         theirs = [nothing.fileno(), their_out, their_err, their_reply.detach()]
         socket.send_fds(_server(), [request], theirs)
         for fd in theirs[1:]:
