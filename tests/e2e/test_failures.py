@@ -157,7 +157,7 @@ def test_the_jobs_dropped_after_a_failure_do_not_hide_it(stoker: Stoker, tmp_pat
     """Ninja calls each of them failed; only the log keeps that."""
     folder = write_ninja(tmp_path / "p", sleepers(("first", "sleep 1; echo error: the real one; false")))
     result = stoker.run("run", "--plain", "-j2", "--", "ninja", "-C", str(folder), "-j12", cwd=tmp_path)
-    build = stoker.status()["id"]
+    build = stoker.begun()
     raw = (stoker.folder(build) / "output.log").read_bytes()
     assert raw.count(b"FAILED: ") > 2
     printed = stoker.run("log", build).stdout

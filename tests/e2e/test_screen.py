@@ -70,11 +70,6 @@ def escape(terminal: Terminal, box: str) -> None:
     terminal.wait_for(lambda _: True, gone=box)
 
 
-def the_build(stoker: Stoker) -> str:
-    build: str = stoker.status()["id"]
-    return build
-
-
 def test_a_build_is_seen_from_its_start_to_its_end(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
     terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     screen = terminal.wait_for(three_of_seven)
@@ -121,7 +116,7 @@ def test_leaving_gives_the_terminal_back_as_it_was_and_leaves_the_build_running(
     assert before.startswith(b"\x1b[?1049h")
     assert after.count(b"\x1b[23;2t") == 1, "the title is given back, too"
     last_words = re.sub(rb"\x1b\[(\?\d+[hl]|<u|0?m|23;2t)", b"", after)
-    build = the_build(stoker)
+    build = stoker.begun()
     said = f"stoker: the build goes on; look again with: stoker attach {build}\r\n"
     assert last_words.decode().lstrip() == said
     again = open_terminal("attach", build)
@@ -155,7 +150,7 @@ def test_whoever_comes_back_is_told_what_happened_meanwhile(
     folder = write_ninja(tmp_path / "two", jobs)
     viewer = open_terminal("run", "--", *ninja(folder))
     viewer.wait_for(lambda screen: "first.o" in screen and "since you left" not in screen)
-    remembered = stoker.folder(the_build(stoker)) / "last-look.json"
+    remembered = stoker.folder(stoker.begun()) / "last-look.json"
     if how == "left":
         viewer.send("q")
     else:
@@ -191,7 +186,7 @@ def test_a_viewer_that_hangs_up_takes_nothing_along(stoker: Stoker, open_termina
     terminal.wait_for(three_of_seven)
     terminal.hang_up()
     (gated / "go").touch()
-    status = stoker.ended(the_build(stoker))
+    status = stoker.ended(stoker.begun())
     assert (status["state"], status["progress"]["finished"], status["progress"]["total"]) == ("done", 7, 7)
 
 
@@ -200,7 +195,7 @@ def test_a_killed_engine_is_told_and_the_screen_finds_the_next(
 ) -> None:
     terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
-    build = the_build(stoker)
+    build = stoker.begun()
     supervisors = supervisors_in(stoker.supervisor(build))
     stop_supervisors(
         stoker.supervisor(build)
@@ -269,7 +264,7 @@ def test_hostile_output_harms_no_terminal_and_is_kept_to_the_byte(
     until(lambda: stoker.status()["ended"], "the end")
     terminal.send("q")
     assert terminal.wait() == 0
-    assert (stoker.folder(the_build(stoker)) / "output.log").read_bytes() == NASTY
+    assert (stoker.folder(stoker.begun()) / "output.log").read_bytes() == NASTY
     raw = terminal.raw
     assert harmful(raw) == []
     assert b"ZXZpbA" not in raw
@@ -308,7 +303,7 @@ def test_hostile_names_are_shown_harmlessly_on_every_screen(
     assert harmful(terminal.raw) == []
     assert b"ZXZpbA" not in terminal.raw
     assert "\u202e" not in terminal.raw.decode()
-    outputs = {e["output"] for e in stoker.events(the_build(stoker)) if e["type"] == "job_finished"}
+    outputs = {e["output"] for e in stoker.events(stoker.begun()) if e["type"] == "job_finished"}
     assert set(NAMES) <= outputs
 
 
@@ -316,7 +311,7 @@ def test_stopping_asks_and_then_ends_everything(stoker: Stoker, open_terminal: O
     folder = write_ninja(tmp_path / "long", [(f"o{n}", f"sleep 1000; : {n}") for n in range(3)])
     terminal = open_terminal("run", "-j", "4", "--", *ninja(folder))
     terminal.wait_for("3 running")
-    build = the_build(stoker)
+    build = stoker.begun()
     tree = [p for p in descendants(stoker.supervisor(build)["supervisor_pid"]) if p != stoker.engine_pid(build)]
     assert len(tree) >= 4
     terminal.send("s")
@@ -367,7 +362,7 @@ def test_two_viewers_see_the_same_and_one_that_is_killed_takes_nothing_along(
 ) -> None:
     first = open_terminal("run", "-j", "5", "--", *ninja(gated))
     first.wait_for(three_of_seven)
-    second = open_terminal("attach", the_build(stoker), columns=120, lines=40)
+    second = open_terminal("attach", stoker.begun(), columns=120, lines=40)
     second.wait_for(three_of_seven)
     first.kill()
     (gated / "go").touch()

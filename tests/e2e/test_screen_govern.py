@@ -42,7 +42,7 @@ def terminal(stoker: Stoker, folder: Path) -> Iterator[Terminal]:
 
 def stopped(stoker: Stoker) -> int:
     """Processes of the build that are stopped."""
-    tree = descendants(stoker.supervisor(stoker.status()["id"])["build_pid"])
+    tree = descendants(stoker.supervisor(stoker.begun())["build_pid"])
     return sum(bool((fields := stat_fields(pid)) and fields[0] == b"T") for pid in tree)
 
 

@@ -42,13 +42,13 @@ int unit{n}(const std::string& s) {{
 
 
 def until(condition: Callable[[], Any], what: str = "it") -> Any:
-    """Wait for something to become true; the value is returned. To look takes at most half of the time, lest what is
-    waited for never gets the only core."""
+    """Wait for something to become true; the value is returned. To look takes at most a quarter of the time, lest what
+    is waited for never gets the only core."""
     deadline = time.monotonic() + PATIENCE
     while (began := time.monotonic()) < deadline:
         if value := condition():
             return value
-        time.sleep(max(0.02, time.monotonic() - began))
+        time.sleep(max(0.03, 3 * (time.monotonic() - began)))
     raise AssertionError(f"{what} did not happen")
 
 
@@ -130,6 +130,11 @@ class Stoker:
         result = self.run("run", "--detach", *level, "--", *command, cwd=cwd)
         assert result.returncode == 0, result.stderr
         return result.stdout.decode().strip()
+
+    def begun(self) -> str:
+        """The ID of the only build, which another process starts, once it has begun."""
+        found: list[Path] = until(lambda: [*self.state.glob("stoker/builds/*/supervisor.json")], "a build")
+        return found[0].parent.name
 
     def status(self, *words: str) -> dict[str, Any]:
         result = self.run("status", "--json", *words)
