@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from support.program import Stoker
 # Property tests are bounded by their examples, never by a clock: a busy machine must not fail one for being slow.
 settings.register_profile("stoker", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("stoker")
+
+# Each worker of `pytest -n` imports all tests, and a build starts several interpreters: where no byte code is kept, as
+# in many a container image, they would compile the same files again and again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 HANGS_SECONDS = 3600
 """Seconds after which a property test is taken to hang: pytest's bound for single tests is for one example."""

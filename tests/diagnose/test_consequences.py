@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 import pytest
 
 from stoker.diagnose.log_reading import read_log
 from stoker.diagnose.rule import Rule, shipped_rules
-from support.rule_examples import log_of
+from support.rule_examples import in_batches, log_of
 
 RULES = shipped_rules()
 CONSEQUENCES = [rule for rule in RULES if rule.consequence]
@@ -64,17 +65,17 @@ def found(log: str) -> list[str]:
     return [cause.rule for cause in read_log(io.BytesIO(log.encode()), RULES, has_failed=True).causes]
 
 
-@pytest.mark.parametrize("rule", CAUSES, ids=lambda rule: rule.id)
-def test_a_cause_comes_before_its_consequences_and_before_what_stands_beside_it(rule: Rule) -> None:
-    for example in rule.examples:
+@in_batches(CAUSES)
+def test_a_cause_comes_before_its_consequences_and_before_what_stands_beside_it(rules: Sequence[Rule]) -> None:
+    for rule, example in ((one, example) for one in rules for example in one.examples):
         log = f"{log_of(rule, example)}\n"
-        for whole in (BESIDE + log, log + BESIDE, log + TAIL):
+        for whole in (BESIDE + log, log + BESIDE + TAIL):
             assert found(whole)[0] == rule.id, example
 
 
-@pytest.mark.parametrize("rule", CONSEQUENCES, ids=lambda rule: rule.id)
-def test_a_consequence_alone_is_still_named(rule: Rule) -> None:
-    assert found(f"{rule.examples[0]}\n") == [rule.id]
+def test_a_consequence_alone_is_still_named() -> None:
+    for rule in CONSEQUENCES:
+        assert found(f"{rule.examples[0]}\n") == [rule.id]
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 
 import pytest
 
 from stoker.diagnose.line_names import KINDS
 from stoker.diagnose.rule import Rule, shipped_rules
 from stoker.diagnose.scan import scan
-from support.rule_examples import log_of
+from support.rule_examples import in_batches, log_of
 
 NAMED = {
     "kernel.cu(1): error #177-D: variable was declared but never referenced": '-diag-suppress=177"',
@@ -54,10 +55,10 @@ def test_a_name_comes_from_the_rules_next_line_too() -> None:
     assert (match.line, match.remedy) == (1, "rustup target add a-b.")
 
 
-@pytest.mark.parametrize("rule", shipped_rules(), ids=lambda rule: rule.id)
-def test_no_word_in_capitals_is_left_where_a_line_does_not_have_the_name(rule: Rule) -> None:
+@in_batches(shipped_rules())
+def test_no_word_in_capitals_is_left_where_a_line_does_not_have_the_name(rules: Sequence[Rule]) -> None:
     bare = re.compile(rf"(?<![\w$])(?:{'|'.join(kind.upper() for kind in KINDS)})(?![\w-])")
-    for example in rule.examples:
+    for rule, example in ((one, example) for one in rules for example in one.examples):
         for match in scan(io.BytesIO(log_of(rule, example).encode()), shipped_rules()):
             own = match.rule
             said = {

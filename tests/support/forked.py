@@ -11,6 +11,7 @@ import atexit
 import functools
 import gc
 import importlib
+import io
 import json
 import os
 import selectors
@@ -122,7 +123,10 @@ def _command() -> int:
     for name in IMPORTED:
         importlib.import_module(name)
     from stoker.cli.entry import main
+    from stoker.diagnose.rule import shipped_rules
+    from stoker.diagnose.scan import scan
 
+    scan(io.BytesIO(b"error:\n"), shipped_rules())  # reads the rules and makes their index, which every diagnosis needs
     gc.freeze()
     words = _next_request(socket.socket(fileno=int(sys.argv[1])))
     if words is None:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
+
 from stoker.diagnose.provider import MESSAGE
 from stoker.diagnose.rule import Rule, shipped_rules
+
+BATCH = 64
+
+
+def in_batches(rules: Sequence[Rule]) -> pytest.MarkDecorator:
+    """Parametrize a test with `rules`, some at a time: a test for each rule costs more than what it tests."""
+    batches = [rules[at : at + BATCH] for at in range(0, len(rules), BATCH)]
+    return pytest.mark.parametrize("rules", batches, ids=lambda batch: f"{batch[0].id}..{batch[-1].id}")
 
 
 def log_of(rule: Rule, example: str, form: str = "{}", *, first_line_only: bool = False) -> str:
