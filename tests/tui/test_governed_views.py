@@ -40,15 +40,15 @@ def governed(*level: object) -> BuildState:
 def test_the_level_line_tells_how_many_run_and_wait_and_who_sets_the_level() -> None:
     assert "3 running" in meter(builds.running(3).state, "jobs")
     assert "only watched" in meter(builds.running(3).state, "jobs")
-    assert meter(governed(), "jobs").endswith("11 running of 16 auto  ○ 40 on deck  ‖ 1 frozen")
-    assert "11 running of 12 by hand  ○ 40 on deck" in meter(governed("manual", 12), "jobs")
+    assert meter(governed(), "jobs").endswith("11 running of 16  auto  ○ 40 on deck  ‖ 1 frozen")
+    assert "11 running of 12  by hand  ○ 40 on deck" in meter(governed("manual", 12), "jobs")
     assert meter(governed(), "jobs", 120).endswith("automatic  ○ 40 on deck  ‖ 1 frozen")
 
 
 def test_a_level_that_was_asked_for_is_shown_before_it_is_so() -> None:
-    assert "11 running of 16→19 by hand" in meter(governed(), "jobs", pending=Pending(level=19))
-    assert "11 running of 12 →auto" in meter(governed("manual", 12), "jobs", pending=Pending(level="auto"))
-    assert "of 12 by hand" in meter(governed("manual", 12), "jobs", pending=Pending(level=12))
+    assert "11 running of 16→19  by hand" in meter(governed(), "jobs", pending=Pending(level=19))
+    assert "11 running of 12  →auto" in meter(governed("manual", 12), "jobs", pending=Pending(level="auto"))
+    assert "of 12  by hand" in meter(governed("manual", 12), "jobs", pending=Pending(level=12))
 
 
 @pytest.mark.parametrize(("width", "rows"), [(80, 6), (160, 6), (80, 2)])
@@ -67,7 +67,7 @@ def test_the_memory_that_is_spoken_for_adds_up_to_the_budget() -> None:
     assert "37.9 of 55.0 GiB" in lines[0]
     assert lines[1] == "┅ 4.8 GiB others  ░ 13.2 GiB to come  ▒ 3.3 GiB reserve  ─ 614 MiB free"
     assert abs(37.9 + 13.2 + 3.3 + 614 / 1024 - 55.0) < 0.1
-    assert "━━━━━━━━━━━━┅┅░░░░░▒│" in lines[0]
+    assert "━━━━━━━━━━━┅┅░░░░░▒│" in lines[0]
 
 
 @settings(max_examples=30)

@@ -58,7 +58,7 @@ async def test_a_wish_goes_when_the_build_shows_it() -> None:
         source.put(story.add(3724, ev.LevelSet("manual", 14)).state)
         await settle(pilot)
         line = meter(text_of(app), "jobs")
-        assert "of 14 by hand" in line
+        assert "of 14  by hand" in line
         assert "→" not in line
 
 

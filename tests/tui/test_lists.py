@@ -289,6 +289,15 @@ async def test_the_end_fills_a_large_screen_and_says_what_to_do_next() -> None:
         assert sum(not line for line in text.splitlines()) <= 12
 
 
+async def test_a_small_end_screen_cuts_no_figure_and_no_command() -> None:
+    async with shown(FakeSource(builds.failed().state, "ended"), size=(40, 12), go_on=None) as (app, _pilot):
+        lines = text_of(app).splitlines()
+    assert "after 1:02:10" in lines[0]
+    assert "jobs     1204 done, 2 failed" in lines
+    assert "next     c resumes it" in lines
+    assert "memory   at most 19.0 GiB by the build" in lines
+
+
 @pytest.mark.parametrize("ascii_only", [False, True])
 async def test_home_marks_the_picked_build_and_its_keys_are_in_the_help(ascii_only: bool) -> None:
     rows = tuple(HomeRow(name, (name, "1:00", "running"), "ok") for name in ("pytorch-1", "llvm-1", "llvm-2"))

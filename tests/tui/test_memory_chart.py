@@ -140,7 +140,7 @@ def test_a_jobs_box_shows_its_course_and_whether_it_is_on_the_critical_path() ->
         rising = (JobSample(1, second * GIB, 50.0, "cc1plus"),)
         made.add(31 + second, replace(builds.sampled(0), jobs=rising))
     lines = [text_of(line).strip() for line in details(made.state.jobs[1], made.state, builds.START + 40, 70, UNICODE)]
-    assert "▁▂▃▄▅▆▇█" in lines
+    assert "over time     ▁▂▃▄▅▆▇█" in lines
     assert any(line.startswith("critical") for line in lines)
     assert "it takes about 2 min on a core of its own" in " ".join(lines)
 
@@ -153,3 +153,9 @@ def test_a_budget_that_is_exceeded_stands_beside_its_own_line_below_a_round_top(
     lines = chart(areas, top, 6, UNICODE, label, limit=300 * mib, limit_label="300 MiB")
     assert [text_of(line)[:8].strip() for line in lines] == ["600 MiB", "", "", "300 MiB", "", "0"]
     assert UNICODE.dash in text_of(lines[3])
+
+
+def test_a_limit_just_below_the_upper_edge_is_labelled_once() -> None:
+    top, label = memory_top(50.0 * GIB, 55.0 * GIB)
+    lines = chart([Area([50.0 * GIB], "memory")], top, 30, UNICODE, label, limit=55.0 * GIB, limit_label="55.0 GiB")
+    assert [text_of(line)[:8].strip() for line in lines[:3]] == ["", "55.0 GiB", ""]

@@ -84,3 +84,11 @@ def test_a_build_that_never_froze_anything_has_no_line_for_it() -> None:
     page = "\n".join(text_of(line) for line in timeline_page.timeline(at(state), 120, 40, UNICODE))
     assert "now 12\n" in page.replace(" \n", "\n")
     assert "frozen 0" not in page
+
+
+def test_rows_that_a_decision_does_not_need_name_jobs() -> None:
+    def named(seconds: float) -> int:
+        lines = timeline_page.timeline(at(builds.governed().state), 120, 40, UNICODE, TimelineView(at=START + seconds))
+        return sum("not ended yet" in text_of(line) for line in lines[-5:])
+
+    assert (named(3600), named(3655)) == (3, 2), "the first has one line, the second two"

@@ -289,7 +289,7 @@ def test_memory_names_the_limit_swap_and_stall() -> None:
 
 def test_the_builds_own_memory_is_drawn_apart_without_colour() -> None:
     line = meter_lines(MACHINE).splitlines()[0]
-    assert "━━━━━━━┅────" in line
+    assert "━━━━━━┅┅───" in line
 
 
 def test_gpus_and_their_absence() -> None:

@@ -132,7 +132,7 @@ async def test_home_and_end_go_to_both_ends_of_the_timeline() -> None:
 
 def test_each_sign_of_the_timeline_in_ascii_has_one_meaning() -> None:
     text = "\n".join(text_of_line(line) for line in timeline_page.timeline(at(builds.governed().state), 120, 40, ASCII))
-    assert "_ all" in text
+    assert "_ in all" in text
     assert "- budget" in text
     assert ". job started or held" in text
 

@@ -202,7 +202,7 @@ FIGURES: Mapping[str, str] = {
     "killed": "jobs killed",
     "jobs": "jobs",
     "level": "jobs at once",
-    "pace": "of a core a job (%)",
+    "pace": "CPU per job (%)",
 }
 """What is compared, and in words."""
 

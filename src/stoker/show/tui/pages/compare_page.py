@@ -172,8 +172,8 @@ def _heads(
     for title in ("CPU", "memory"):
         later = head("B" if width >= _SIDES_FROM else f"{title} B", "CPU" if title == "CPU" else "memory")
         earlier = f" {pad(f'{title} A', _VALUE, right=True)}" if width >= _SIDES_FROM else ""
-        cells.append(f"{earlier} {pad(later, _VALUE, right=True)} {pad('', _CHANGE)}")
-    tail = Part("".join(cells) + f"  {pad(head('change', 'change'), _VERDICT)}", "text_dim")
+        cells.append(f"{earlier} {pad(later, _VALUE, right=True)} {pad(head('change', 'change'), _CHANGE, right=True)}")
+    tail = Part("".join(cells) + " " * (2 + _VERDICT), "text_dim")
     changed = sum(pair.verdict in ("worse", "better") for pair in found.pairs)
     count = len(found.pairs) + len(found.gone) + len(found.new)
     title = f"{count} {'job' if count == 1 else 'jobs'}"

@@ -144,7 +144,7 @@ def banner(m: Moment, width: int, height: int, g: Glyphs) -> list[Line]:
     if failed := _failed_text(m, width - 2, g):
         texts.append((g.fail, failed, "error"))
     if not (state.level.guarded or state.over or meters.explained(state, meters.meter_rows(state, height))):
-        texts.append((g.warn, meters.UNGUARDED, "warn"))
+        texts.append((g.warn, meters.unguarded(m), "warn"))
     if alone := _alone_text(m, width - 2, g):
         texts.append((g.warn, alone, "warn"))
     if killed := _killed_text(state, width - 2):

@@ -24,11 +24,13 @@ from stoker.show.tui.pages.lines import (
     Line,
     Part,
     beside,
+    elide_end,
     elide_middle,
     elide_path,
     fit,
     pad,
     section,
+    whole_clauses,
     width_of,
     wrap,
 )
@@ -69,21 +71,21 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go
         "stopped": (g.warn, "stopped", "warn"),
         None: (g.dot, "not over", "text"),
     }[state.outcome]
-    code = "exit code unknown" if state.exit_code is None else f"exit code {state.exit_code}"
     head = [Part(f" {mark} {word} ", f"{ink} bold reverse"), GAP, Part(clean(state.name, 60), "accent bold"), GAP]
-    head.append(Part(f"{code}  after {format_duration(m.elapsed)}", "text bold"))
+    head.append(Part(_how_it_ended(m, width - width_of(head)), "text bold"))
     lines: list[Line] = [fit(head, width)]
     if (reason := _reason(state)) and reason != word:
         reason_ink = ink if ink != "ok" else "text"
         lines += [(Part(piece, reason_ink),) for piece in wrap(clean(reason), width, MOST_LINES)]
     lines.append(BLANK)
     counts = f"{p.finished} done" + (f", {p.failed} failed" if p.failed else "")
-    lines.append(_fact("jobs", counts + _not_run(p.total - p.finished - p.failed)))
+    counts = whole_clauses(counts + _not_run(p.total - p.finished - p.failed), max(1, width - LABEL)) or counts
+    lines.append(_fact("jobs", counts))
     lines += _failed(state, width, FAILED_SHOWN if height < TALL else MOST_RANKED, g)
     facts = [
         *([("remote", elsewhere)] if (elsewhere := outcome_text(state)) else []),
-        _next(m, go_on),
-        *(("killed", line) for line in killed_text.cost_lines(state)),
+        _next(m, go_on, (width - LABEL) * (MOST_LINES if height >= ROOMY else 1)),
+        *(("" if n else "killed", line) for n, line in enumerate(killed_text.cost_lines(state))),
         ("memory", meters.most_memory(state)),
         *([("", over)] if (over := budget_text.over_text(state)) else []),
         *([("governed", restraint)] if (restraint := _restraint(state)) else []),
@@ -95,12 +97,20 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go
     ]
     for label, value in facts:
         paths = label in ("command", "log")  # sentences are wrapped
-        room, most = max(1, width - LABEL), MOST_LINES if height >= ROOMY else 1
-        pieces = [elide_middle(value, room, g.ellipsis)] if paths else wrap(value, room, most)
+        room = max(1, width - LABEL)
+        value = value if paths or height >= ROOMY else whole_clauses(value, room) or elide_end(value, room, g.ellipsis)
+        pieces = [elide_middle(value, room, g.ellipsis)] if paths else wrap(value, room, MOST_LINES)
         lines += [_fact("" if n else label, piece) for n, piece in enumerate(pieces)]
     room = height - len(lines)
     lines += _rankings(state, width, min(room, 2 * (MOST_RANKED + 3)), g)
     return lines + _course(m, width, height - len(lines), g)
+
+
+def _how_it_ended(m: Moment, room: int) -> str:
+    """Return exit code and time, or where only one fits, the time: the word before it says how it ended."""
+    code = "exit code unknown" if m.state.exit_code is None else f"exit code {m.state.exit_code}"
+    after = f"after {format_duration(m.elapsed)}"
+    return next((text for text in (f"{code}  {after}", after) if cell_len(text) <= room), after)
 
 
 def _fact(label: str, text: str) -> Line:
@@ -137,11 +147,13 @@ def _failed(state: BuildState, width: int, most: int, g: Glyphs) -> list[Line]:
     return lines
 
 
-def _next(m: Moment, go_on: str) -> tuple[str, str]:
-    """Return what a person can do next: here with the key that resumes the build, if one does, and in a shell."""
-    command = "report" if m.state.outcome == "done" else "run --resume"
+def _next(m: Moment, go_on: str, room: int) -> tuple[str, str]:
+    """Return what a person can do next: here with the key that resumes the build, if one does, and in a shell; where
+    both do not fit into `room` cells, one of them in full."""
+    command = f"stoker {'report' if m.state.outcome == 'done' else 'run --resume'} {clean(m.state.id)}"
     here = f"{go_on} resumes it, or " if go_on else ""
-    return "next", f"{here}from a shell: stoker {command} {clean(m.state.id)}"
+    whole = f"{here}from a shell: {command}"
+    return "next", whole if cell_len(whole) <= room else f"{go_on} resumes it" if go_on else command
 
 
 def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:
@@ -150,10 +162,11 @@ def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:
         return []
     wanted = len(decision_lines.entries(m.state)) + 2
     rows = min(MOST_LIFE, room - 2, max(MOST_LIFE // 3, room - 2 - wanted))
-    drawn = memory_of_life(m.state, width, rows, g)
+    decided = room - 2 - rows - 2 >= LEAST_DECISIONS and wanted > 2
+    drawn = memory_of_life(m.state, width, rows if decided else min(MOST_LIFE, room - 2), g)
     lines = [BLANK, section("memory over the build", width, g), *drawn] if drawn else []
     left = room - len(lines) - 2
-    if left < LEAST_DECISIONS or not decision_lines.entries(m.state):
+    if left < LEAST_DECISIONS or wanted == 2:
         return lines
     return [*lines, BLANK, section("decisions", width, g), *decision_lines.decisions(m, width, left, g)]
 

@@ -42,7 +42,7 @@ SLOWER, FASTER = 1.1, 0.9
 DETAIL_LINES = 6
 """Lines about the chosen build: a rule, command, folder, time and memory, or why it cannot be read."""
 
-INKS = {"done": "ok", "failed": "error", "stopped": "warn", "unreadable": "error"}
+INKS = {"done": "ok", "failed": "error", "stopped": "warn", "unreadable": "error", "running": "running"}
 
 
 @dataclass(frozen=True, slots=True)

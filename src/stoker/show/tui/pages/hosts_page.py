@@ -9,7 +9,7 @@ from stoker.model.progress import progress_of
 from stoker.model.remote import RemoteHost
 from stoker.model.state import BuildState
 from stoker.model.text import clean
-from stoker.show.remote_text import counts, finished_on, outcome_text, slots_text
+from stoker.show.remote_text import count, counts, finished_on, outcome_text, slots_text
 from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, fit, pad, section, width_of, wrap
 from stoker.show.tui.pages.meters import meter_bar
 from stoker.show.tui.pages.names import found_text, matches
@@ -20,7 +20,7 @@ MAX_NAME = 128
 BAR = 10
 """Cells of a host's bar."""
 
-_FIGURES = (("slots", 7), ("done", 6), ("errors", 7), ("fell back", 10))
+_FIGURES = (("slots", 7), ("done", 7), ("errors", 8), ("fell back", 11))
 
 NO_HOSTS = (
     "No other machine compiles for this build.",
@@ -50,6 +50,8 @@ def page(state: BuildState, width: int, height: int, first: int, words: str, g: 
     rows: list[Line] = []
     for kind, host in found[first:]:
         rows.append(_row(kind, host, used.get(host.name, 0), finished_on(state, host), width, g))
+        if host.taken:
+            rows.append(fit((Part(f"    {g.other} {count(host.taken, 'slot')} taken by others", "text_dim"),), width))
         if host.why_unused:
             rows.append(fit((Part("    "), Part(clean(host.why_unused), "warn")), width))
     if not rows:

@@ -35,6 +35,9 @@ TERMS = {
 OWN = "without the program itself, which jobs share"
 """What a job's memory leaves out, so that the sum over all jobs is less than what the build holds."""
 
+COURSE = "over time"
+"""The label of columns that show how a figure has changed over a job's life."""
+
 LEAST_COURSE = 4
 """Minimum measurements for a line about a job's memory or CPU over time."""
 
@@ -139,7 +142,7 @@ def _over_time(values: Sequence[int], least: int, g: Glyphs) -> list[tuple[str, 
     if len(values) < LEAST_COURSE:
         return []
     top, last = max(1, least, *values), len(g.levels) - 1
-    return [("", "".join(g.levels[max(bool(value), round(value / top * last))] for value in values))]
+    return [(COURSE, "".join(g.levels[max(bool(value), round(value / top * last))] for value in values))]
 
 
 def _state_text(job: Job) -> str:
@@ -161,7 +164,7 @@ def _box(output: str, rows: Sequence[tuple[str, str]], width: int) -> list[Line]
     for label, value in rows:
         prose = label in ("because", "host", "why", "state", "expected", "critical", "memory", *TERMS)
         first, *rest = (wrap(value, width - 13, 4) if prose else _broken(value, width - 13, 4)) or [""]
-        lines.append((Part(pad(label, 13), "text_dim"), Part(first, "text" if label else "text_dim")))
+        lines.append((Part(pad(label, 13), "text_dim"), Part(first, "text_dim" if label in ("", COURSE) else "text")))
         lines += [(Part(" " * 13), Part(piece)) for piece in rest]
     return lines
 

@@ -23,8 +23,8 @@ from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 LABEL_WIDTH = 8
-VALUE_WIDTH = 17
-"""Cells for a meter's main figure: "22.9 of 55.0 GiB" and one more."""
+VALUE_WIDTH = 18
+"""Cells for a meter's main figure: "22.9 of 55.0 GiB" and a gap."""
 
 NO_EDGE = Part(" ")
 """Follows most bars; after the memory bar comes the budget's line instead."""
@@ -32,7 +32,10 @@ NO_EDGE = Part(" ")
 LEAST_ROWS = 3
 """Minimum lines of the meters: memory, CPU and jobs."""
 
-UNGUARDED = "memory not guarded! An automatic level guards it again."
+UNGUARDED = "memory not guarded!"
+
+CORES_LABEL = 36
+"""Cells that must be left beside the columns of the cores for a label: it takes 9, the details before it the others."""
 
 LONG_LIMIT_WIDTH = 110
 """Screen width from which the memory limit's cgroup is named."""
@@ -67,7 +70,7 @@ def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     )
     level, disk = _level(m, width, bar, g), _disk(state, machine, width, None if apart else g)
     lines = [_memory(state, machine, width, bar, g, explained_below=legend)]
-    lines += [_memory_legend(state, machine, width, g)] if legend else []
+    lines += [_memory_legend(m, machine, width, g)] if legend else []
     lines.append(_cpu(state, machine, width, bar, g))
     room = rows - len(lines) - 1 - len(cache) - len(hosts)
     if not gpus and machine.gpu_note and room >= 2:
@@ -125,7 +128,7 @@ def explained(state: BuildState, rows: int) -> bool:
 
 def bar_width(width: int) -> int:
     """Return the cells of a meter's bar."""
-    return max(10, min(60, width // 4))
+    return max(10, min(60, width // 4 - 1))
 
 
 def memory_bar(state: BuildState, machine: MachineSample, width: int, g: Glyphs) -> Line:
@@ -172,7 +175,7 @@ def _row(label: str, rest: Iterable[Part], width: int) -> Line:
 
 def _metered(label: str, bar: Line, value: str, details: Iterable[Line], width: int, edge: Part = NO_EDGE) -> Line:
     """Return a meter: label, bar and its edge, main figure, then each detail that fits completely."""
-    value = pad(value, max(VALUE_WIDTH, cell_len(value) + 1))
+    value = pad(value, max(VALUE_WIDTH, cell_len(value) + 2))
     parts: list[Part] = [*bar, edge, Part(" "), Part(value, "text")]
     used = LABEL_WIDTH + width_of(parts)
     for detail in details:
@@ -214,10 +217,18 @@ def _limit_words(source: str, width: int, g: Glyphs) -> str:
     return f"budget of {elide_middle(source, width - 91, g.ellipsis)}" if width >= LONG_LIMIT_WIDTH else "cgroup budget"
 
 
-def _memory_legend(state: BuildState, machine: MachineSample, width: int, g: Glyphs) -> Line:
+def unguarded(m: Moment) -> str:
+    """Return the warning that memory is not guarded, with the key that changes it."""
+    if m.read_only or m.link == "replay":
+        return f"{UNGUARDED} An automatic level guards it."
+    return f"{UNGUARDED} {m.key('level-auto')}: automatic level, which guards it"
+
+
+def _memory_legend(m: Moment, machine: MachineSample, width: int, g: Glyphs) -> Line:
     """Return the legend of the memory bar with sizes; or the warning that memory is not guarded."""
+    state = m.state
     if not state.level.guarded:
-        return _row("", (Part(f"{g.warn} {UNGUARDED}", "warn bold"),), width)
+        return _row("", (Part(f"{g.warn} {unguarded(m)}", "warn bold"),), width)
     more = still_to_come(state)
     free = max(0, machine.memory_budget - machine.memory_used - more - state.memory.reserve)
     shares = (
@@ -267,7 +278,8 @@ def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Gly
     cores = machine.cpu_cores
     room = width - LABEL_WIDTH - bar - 2 - VALUE_WIDTH - 2
     if cores and len(cores) <= room:
-        details.append((Part("".join(column(c / 100, g) for c in cores), "cpu"),))
+        label = (Part("per core ", "text_dim"),) if len(cores) + CORES_LABEL <= room else ()
+        details.append((*label, Part("".join(column(c / 100, g) for c in cores), "cpu")))
     details.append((Part("load ", "text_dim"), Part(f"{machine.load:.1f}", "text")))
     shares = [(own / 100, g.full, "cpu"), ((machine.cpu_percent - own) / 100, g.other, "cpu")]
     return _metered("cpu", meter_bar(shares, bar, g), value, details, width)
@@ -338,7 +350,7 @@ def _disk(state: BuildState, machine: MachineSample, width: int, for_both: Glyph
         low = machine.disk_free < DISK_LOW
         facts.append((format_bytes(machine.disk_free), "warn bold" if low else "text", " free"))
     if state.disk_written:
-        facts.append((format_bytes(state.disk_written), "text", " by the build"))
+        facts.append((format_bytes(state.disk_written), "text", " written by the build"))
     return _row("disk", _whole(facts, width) or [Part("unknown", "text_dim")], width)
 
 

@@ -43,7 +43,7 @@ PEAK_CELLS = 15
 """Cells of a job's peak memory, with the word."""
 
 DETAIL_ROWS, DECISION_ROWS = 5, 2
-"""Lines about the moment at the cursor: its figures, two for jobs and two for a decision."""
+"""Lines about the moment at the cursor: its figures, a decision, and jobs on the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,15 @@ def memory_of_life(state: BuildState, width: int, rows: int, g: Glyphs) -> list[
 
 
 def _memory(
-    state: BuildState, columns: int, rows: int, g: Glyphs, points: tuple[TimelinePoint, ...], span: tuple[float, float]
+    state: BuildState,
+    columns: int,
+    rows: int,
+    g: Glyphs,
+    points: tuple[TimelinePoint, ...],
+    span: tuple[float, float],
+    title: str = "",
 ) -> list[Line]:
-    """Return the legend, and `rows` lines of memory."""
+    """Return the legend below a `title`, and `rows` lines of memory."""
     times = [p.time for p in points]
     used, own = (
         sample(times, values, columns, *span)
@@ -179,7 +185,7 @@ def _memory(
     top, label = memory_top(max(*used, *own), budget)
     areas = [Area(own, "memory_build"), Area(used, "memory", line=True)]
     limit, named = budget if budget <= top else None, format_bytes(budget)
-    legend = _legend(state, columns + AXIS_WIDTH, g, budget)
+    legend = _legend(state, columns + AXIS_WIDTH, g, budget, title)
     return [
         legend,
         *chart(areas, top, rows, g, label, limit=limit, limit_ink="memory_limit", limit_label=named),
@@ -205,7 +211,7 @@ def _charts(m: Moment, columns: int, height: int, g: Glyphs, span: tuple[float, 
     rows -= marks_frozen
     memory_rows = max(3, rows // 2)
     small = max(2, (rows - memory_rows) // 2)
-    lines = _memory(state, columns, memory_rows, g, shown, span)
+    lines = _memory(state, columns, memory_rows, g, shown, span, "memory")
     most, p = max(1.0, max(jobs)), progress_of(state)
     stopped = f", {p.frozen} frozen" if any(frozen) else ""
     waiting = f", {p.on_deck} on deck" if any(deck) else ""
@@ -249,7 +255,7 @@ def _moment_lines(m: Moment, view: TimelineView, step: float, width: int, g: Gly
     if point is None:
         return []
     when = Part(f"{format_duration(at - state.started)}  {time_of_day(at)}  ", "accent bold")
-    figures = f"build {format_bytes(point.build_rss)}, all {format_bytes(point.memory_used)}"
+    figures = f"build {format_bytes(point.build_rss)}, in all {format_bytes(point.memory_used)}"
     figures += f", cpu {point.cpu_percent:.0f} %, {point.running} running"
     figures += f", {point.frozen} frozen" if point.frozen else ""
     figures += f", {point.on_deck} on deck" if point.on_deck else ""
@@ -258,16 +264,17 @@ def _moment_lines(m: Moment, view: TimelineView, step: float, width: int, g: Gly
     names = distinct_names(job.name for job in jobs)
     every = sorted((job._replace(name=names[job.name]) for job in jobs), reverse=True)
     known = [job for job in every if matches(view.words, job.name)] or every  # the words may be those of a decision
-    named = known[:2]
+    near = [e for e in _entries(m, view.words) if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
+    nearest: DecisionEntry | Notice | None = min(near, key=lambda e: abs(e.time - at), default=None)
+    decided = decision_lines.one_entry(nearest, width, DECISION_ROWS, g) if nearest is not None else []
+    named = known[: DETAIL_ROWS - 1 - len(decided)]
     lines += [_known_line(job, width, g) for job in named]
     more = (len(known) if known is not every else max(point.running + point.frozen, len(known))) - len(named)
     if named and more:
         lines[-1] = (*lines[-1], Part(f"  +{more} more", "text_dim"))
     if not named:
         lines.append((Part("the jobs of that moment are no longer kept; stoker events lists them", "text_dim"),))
-    near = [e for e in _entries(m, view.words) if abs(e.time - at) <= 2 * max(step, state.timeline.spacing)]
-    nearest: DecisionEntry | Notice | None = min(near, key=lambda e: abs(e.time - at), default=None)
-    return [*lines, *decision_lines.one_entry(nearest, width, DECISION_ROWS, g)] if nearest is not None else lines
+    return [*lines, *decided]
 
 
 class _Known(NamedTuple):
@@ -318,20 +325,22 @@ def _frozen_at(state: BuildState, at: float) -> set[str]:
     return frozen
 
 
-def _legend(state: BuildState, width: int, g: Glyphs, budget: float) -> Line:
-    """Return the legend with the current sizes; for an ended build, the peaks."""
+def _legend(state: BuildState, width: int, g: Glyphs, budget: float, title: str) -> Line:
+    """Return the legend with the current sizes; for an ended build, the peaks. The title is left out first."""
     own = state.memory.build_peak if state.over else state.memory.build
     used = state.memory.used_peak if state.over else state.machine.memory_used if state.machine else 0
     parts = [
         Part(pad("at most" if state.over else "", AXIS_WIDTH), "text_dim"),
         Part(f"{g.block} build {format_bytes(own)}", "memory_build"),
         GAP,
-        Part(f"{g.edges[0 if g.ascii else 1]} all {format_bytes(used)}", "memory"),
+        Part(f"{g.edges[0 if g.ascii else 1]} in all {format_bytes(used)}", "memory"),
         GAP,
         Part(f"{g.dash} budget", "memory_limit"),
     ]
     size = Part(f" {format_bytes(budget)}", "memory_limit")  # the axis shows it too
-    return (*parts, size) if width_of((*parts, size)) <= width else tuple(parts)
+    parts += [size] * (width_of((*parts, size)) <= width)
+    head = [Part(title, "memory_build"), GAP] if title else []
+    return tuple([parts[0], *head, *parts[1:]] if width_of((*head, *parts)) <= width else parts)
 
 
 def _decision_marks(

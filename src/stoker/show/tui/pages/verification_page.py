@@ -154,6 +154,8 @@ def _window(
     below = len(entries) - first - room
     hint: list[Line] = [(Part(f"  +{below + 1} more lines", "text_dim"),)] if below > 0 and room > LEAST_LIST else []
     shown = entries[first : first + room - len(hint)]
+    if hint and shown[-1].picked is None:  # a heading of rows that do not fit, or the line above it
+        shown, hint = shown[:-1], [(Part(f"  +{below + 2} more lines", "text_dim"),), BLANK]
     drawn = [
         e.line
         if e.picked is None
@@ -175,7 +177,7 @@ def _entries(report: Report, every: list[Picked], width: int, g: Glyphs, *, room
     if problems:
         entries += [
             *gap,
-            VerificationRow(None, section(f"problems {len(problems)}", width, g)),
+            VerificationRow(None, section(_problems_title(problems), width, g)),
             *map(VerificationRow, problems),
         ]
     if kinds:
@@ -187,9 +189,21 @@ def _entries(report: Report, every: list[Picked], width: int, g: Glyphs, *, room
     files = [p for p in every if isinstance(p, FileReport)]
     if files:
         title = f"files {len(report.files)}" + (f" of {len(report.files) + report.left_out}" if report.left_out else "")
-        heads = tuple(Part(pad(f" {c}", COLUMN), "text_dim") for c, _ in capabilities(report, width))
+        heads = _file_heads(report, width)
         entries += [*gap, VerificationRow(None, section(title, width, g, heads)), *map(VerificationRow, files)]
     return entries
+
+
+def _problems_title(problems: Sequence[ProblemGroup]) -> str:
+    """Return the heading of problems, or of what is only to be known."""
+    remarks = all(problem.severity == "info" for problem in problems)
+    return f"{'notes' if remarks else 'problems'} {len(problems)}"
+
+
+def _file_heads(report: Report, width: int) -> Line:
+    names = pad("architectures", width // 3) if width >= ARCHS_FROM else ""
+    columns = "".join(pad(f" {c}", COLUMN) for c, _ in capabilities(report, width))
+    return (Part(f" {names}{pad('code', 10, right=True)}{columns}", "text_dim"),)
 
 
 def _arch_heads(report: Report) -> Line:

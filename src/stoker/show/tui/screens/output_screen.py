@@ -95,8 +95,10 @@ class OutputScreen(PageScreen):
         if self.only_errors:
             shown = [line for error in self._visible_errors(rows) for line in error]
         else:
-            if self.follow:
-                self.top = log.tail(rows)
+            last = log.tail(rows)
+            # A match near the end leaves no rows empty: it is marked. An error is known by its place below the top.
+            if self.follow or (self.words and not self.wrapped and self.top > last):
+                self.top = last
             shown = log.lines(self.top, rows)
         limit = width * rows if self.wrapped else self.left + width + 8
         pieces = [self._pieces(self._drawn(line, limit, width), width, rows) for line in shown]
@@ -158,7 +160,7 @@ class OutputScreen(PageScreen):
         """Return what stands for the lines on dropped jobs, marked if the current match is in them."""
         mark, text = folded_line(line.dropped, sys.maxsize if self.wrapped else width, self.glyphs)
         found = bool(self.words) and line.start <= self._found < line.next
-        return mark, text._replace(ink="accent bold reverse") if found else text
+        return mark, text._replace(ink="cursor_text on cursor") if found else text
 
     def _pieces(self, line: Line, width: int, rows: int) -> list[Line]:
         """Return the screen rows of a line: one, cropped; or if lines are wrapped, as many as it needs up to `rows`."""
@@ -219,7 +221,7 @@ class OutputScreen(PageScreen):
         return hit if fold is None else fold.start
 
     def _marked(self, line: Line, raw: LogLine) -> Line:
-        """Highlight the searched words in a line, and the current match most."""
+        """Highlight the searched words in a line, and the current match most: the cursor is on it."""
         if not self.words:
             return line
         text = text_of(line)
@@ -229,7 +231,7 @@ class OutputScreen(PageScreen):
         done, current = 0, self._place_in(raw)
         while at >= 0:
             marked += crop_text(line, done, at)
-            ink = "accent bold reverse" if current == 0 else "cursor_text on cursor"
+            ink = "cursor_text on cursor" if current == 0 else "text on selection"
             marked.append(Part(text[at : at + len(words)], ink))
             current -= 1
             done = at + len(words)

@@ -28,6 +28,7 @@ NO_COLOUR: dict[str, str] = {
     "bar_empty": "dim",
     "cursor": "reverse",
     "cursor_text": "",
+    "selection": "underline",
 }
 """Attributes that replace the tokens' colours under NO_COLOR (https://no-color.org)."""
 
