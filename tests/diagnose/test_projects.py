@@ -147,6 +147,71 @@ LOGS = {
         "setuptools-msvccompiler",
         "setuptools<74",
     ),
+    "numpy.distutils on a new Python, without isolation": (
+        "$ pip install --no-build-isolation odes\nModuleNotFoundError: No module named 'numpy.distutils'\n",
+        "numpy-distutils-gone",
+        "uv venv --python 3.11",
+    ),
+    "a package that uv builds, whose hint names an option": (
+        (
+            "  × Failed to build `q==1`\n      ModuleNotFoundError: No module named 'numpy'\n"
+            "      hint: `q` depends on `numpy`. `uv pip install numpy` into the environment and re-run with"
+            " `--no-build-isolation`.\n"
+        ),
+        "python-module-of-table",
+        'with q = ["numpy"]',
+    ),
+    "setuptools of an isolated build": (
+        (
+            '  File "/tmp/pip-build-env-a1/overlay/lib/python3.12/site-packages/setuptools/x.py", line 3, in f\n'
+            "ModuleNotFoundError: No module named 'pkg_resources'\n"
+        ),
+        "pkg-resources-in-isolation",
+        "PIP_BUILD_CONSTRAINT",
+    ),
+    "what pkg-config lacks is built too": (
+        (
+            "Package sentencepiece was not found in the pkg-config search path.\n"
+            "./build_bundled.sh: line 21: cmake: command not found\n"
+        ),
+        "sentencepiece-from-source",
+        "apt install cmake",
+    ),
+    "a package that refuses a Python": (
+        "RuntimeError: Cannot install on Python version 3.14.0; only versions >=3.10,<3.14 are supported.\n",
+        "python-version",
+        "uv venv --python 3.10",
+    ),
+    "clang on what Python 3.13 changed": (
+        (
+            "p.c:4:70: error: too few arguments to function call, expected 6, have 5\n"
+            "    4 |     int ret = _PyLong_AsByteArray((PyLongObject *)v,\n"
+        ),
+        "python-c-api-313",
+        "uv venv --python 3.12",
+    ),
+    "a tag that pip does not find": (
+        (
+            "  Cloning https://git.invalid/a/b.git (to revision 2.7) to /tmp/pip-install-1/b_2\n"
+            "  error: pathspec '2.7' did not match any file(s) known to git\n"
+        ),
+        "pip-git-no-revision",
+        "git ls-remote --heads --tags https://git.invalid/a/b.git",
+    ),
+    "a folder that HDF5_DIR names": (
+        (
+            "error: Unable to load dependency HDF5, make sure HDF5 is installed properly\n"
+            "Library dirs checked: ['/opt/hdf5/lib']\n"
+            "error: libhdf5.so: cannot open shared object file: No such file or directory\n"
+        ),
+        "hdf5-dir-wrong",
+        "HDF5_DIR is the folder above lib/",
+    ),
+    "a Python without the GIL": (
+        "RuntimeError: CFFI does not support the free-threaded build of CPython 3.13.\n",
+        "free-threaded-unsupported",
+        "instead of python3.13t",
+    ),
     "a gem": ("zlib is missing; necessary for building libxml2\n", "ruby-library-missing", "apt install zlib1g-dev"),
     "a program that setup.py asks": (
         "__main__.ConfigurationError: Could not run curl-config: [Errno 2] No such file or directory: 'curl-config'\n",

@@ -135,11 +135,47 @@ CASES = [
         "pip",
     ),
     Case(
-        "pip-usage",
+        "pip-no-project",
         {"q/" + name: text for name, text in isolated("pass", "").items()},
-        ALONE + "pip wheel ${FOLDER-.}",
-        "Name the folder that has setup.py or pyproject.toml",
-        "export FOLDER=./q/p; {}  # Name the folder that has setup.py or pyproject.toml",
+        ALONE + "pip wheel ${FOLDER-./q}",
+        "find q/.. -maxdepth 3 -name pyproject.toml -o -maxdepth 3 -name setup.py",
+        "export FOLDER=$(dirname $(find q/.. -maxdepth 3 -name pyproject.toml -o -maxdepth 3 -name setup.py)); {}",
+        "pip",
+    ),
+    Case(
+        "pip-archive-gone",
+        {"wheel.py": WHEEL},
+        "mkdir -p out dist; (cd out; python3 ../wheel.py p 1); "
+        + ALONE
+        + "pip install --target d ${FILE-dist/p-1-py3-none-any.whl}",
+        "find . -name '*.whl' -o -name '*.tar.gz'",
+        "export FILE=$(find . -name '*.whl' -o -name '*.tar.gz'); {}",
+        "pip",
+    ),
+    Case(
+        "pip-path-gone",
+        {"q/" + name: text for name, text in isolated("pass", "").items()},
+        ALONE + "cd ${AT-.} && pip wheel ./p",
+        "cd to where the sources are",
+        "export AT=q; {}  # cd to where the sources are",
+        "pip",
+    ),
+    Case(
+        "pip-requirements-file-gone",
+        {"wheel.py": WHEEL, "requirements/base.txt": "p==1\n", "requirements/requirements-dev.txt": "-r base.txt\n"},
+        "python3 wheel.py p 1; " + ALONE + "pip install --target d -f . -r ${FILE-requirements-dev.txt}",
+        "find . -maxdepth 3 -name '*requirements*'",
+        "export FILE=$(find . -maxdepth 3 -name '*requirements*' -type f); {}",
+        "pip",
+    ),
+    Case(
+        "pip-constraint-conflict",
+        {"wheel.py": WHEEL, "c.txt": "c==1\n"},
+        "for n in 1 2; do python3 wheel.py c $n; done; python3 wheel.py a 1 c==2; "
+        + ALONE
+        + "${WITHOUT-env PIP_CONSTRAINT=c.txt} python3 -m pip install --target d -f . a==1 c",
+        "env -u PIP_CONSTRAINT",
+        "export WITHOUT='env -u PIP_CONSTRAINT'; {}",
         "pip",
     ),
     Case(
@@ -367,7 +403,7 @@ CASES = [
     ),
     Case(
         "pip-file-gone",
-        {"wheel.py": WHEEL, "requirements.txt": "p @ file:///nowhere/p-1-py3-none-any.whl\n"},
+        {"wheel.py": WHEEL, "requirements.txt": "p @ file:///croot/p_1/work\n"},
         "python3 wheel.py p 1; " + ALONE + "pip install --target d -f . -r requirements.txt",
         "replace NAME @ file:///... by NAME==VERSION",
         "sed -i 's/ @ .*/==1/' requirements.txt; {}  # replace NAME @ file:///... by NAME==VERSION",
