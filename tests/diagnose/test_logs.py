@@ -381,7 +381,7 @@ WORDED = {
     "numpy2-descr": ("numpy-abi", 2),
     "nvjitlink": ("cuda-library-shadowed", 5),
     "nvtx-torch": ("nvtoolsext-target", 3),
-    "old-abi-boost": ("abi-undefined-reference", 4),
+    "old-abi-boost": ("abi-flag-in-command", 2),
     "openblas-target": ("openblas-target", 2),
     "openssl-crate": ("crate-needs-openssl", 8),
     "pg-config": ("program-of-table", 2),

@@ -174,7 +174,7 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
         placed = [
             replace(m, rule=cause, step=at.step, survived=at.survived, is_warning=beside, names={**at.names, **m.names})
             for m in matches
-            if (at := _nearest(m, [g for g in general if not rule.same_path or _is_below(g, m)])) is not None
+            if (at := _nearest(m, [g for g in general if _is_about(g, m)])) is not None
             and (rule.beside or not m.survived or at.survived)
         ]
         if placed and not (rule.throughout and _leaves_lines(matches, general)):
@@ -186,6 +186,19 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
     others = [[m for m in ms if not (m.rule.rank and m.line in lines)] for ms in alone]
     rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in (*others, *evidence)]
     return [ms for ms in rest if ms]
+
+
+def _is_about(match: Match, evidence: Match) -> bool:
+    """Return whether evidence speaks of what a match names, as far as its rule asks for that."""
+    if evidence.rule.same_path and not _is_below(match, evidence):
+        return False
+    return not evidence.rule.same_package or _is_of_package(match, evidence)
+
+
+def _is_of_package(match: Match, given: Match) -> bool:
+    """Return whether an option of the command line is about the package that a match names: its own, or all."""
+    missing, package = match.names.get("package"), given.names.get("package")
+    return package is None or (missing is not None and missing.casefold() == package.casefold())
 
 
 def _is_below(match: Match, given: Match) -> bool:

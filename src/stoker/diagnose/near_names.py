@@ -1,5 +1,5 @@
 """Names from the lines above a failure that its own line does not have: Python's version, the folders searched, the
-GPUs that nvcc compiled for, the package whose own code failed.
+GPUs that nvcc compiled for, the package whose own code failed, libraries that a link names too early.
 
 Knows nothing of rules.
 Like names in the line they end up in commands that people paste, so each has a strict pattern.
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-PYTHON, SEARCHED, GPUS, CALLER = "python_version", "searched", "gpu_options", "caller"
-NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER)
+PYTHON, SEARCHED, GPUS, CALLER, FIRST = "python_version", "searched", "gpu_options", "caller", "libraries_first"
+NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER, FIRST)
 
 _PYTHONS = (
     re.compile(rb"/include/python(3\.\d{1,2})\b"),
@@ -31,6 +31,10 @@ _GPU = re.compile(
     rb"\s-arch[= ](?:sm|compute)_(\d{2,3}[af]?)(?=\s)|\bcode=\[?(?:compute_\d{2,3}[af]?,)?sm_(\d{2,3}[af]?)\b"
 )
 _MOST_GPUS = 8
+
+_LINK = re.compile(rb"(?:: && )?(?:\S{0,200}[/-])?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-\d{1,2})? ")
+_LIBRARY = re.compile(rb"-l[A-Za-z0-9_][A-Za-z0-9_.+-]{0,60}")
+_MOST_LIBRARIES = 8
 
 _FRAME = re.compile(rb'\bFile "[^"\n]{0,300}?(?:/(?:site|dist)-packages/([A-Za-z0-9_]{1,60})/[^"\n]{1,200})?", line \d')
 _BACKENDS = {
@@ -60,6 +64,8 @@ def names_near(above: bytes) -> dict[str, str]:
         names[SEARCHED] = " ".join(one.decode("ascii") for one in list(folders)[:_MOST_FOLDERS])
     if gpus := _gpu_options(above):
         names[GPUS] = gpus
+    if early := _libraries_first(above):
+        names[FIRST] = early
     frames = _FRAME.findall(above)
     if frames and (backend := _BACKENDS.get(frames[-1].decode())):
         names[CALLER] = backend
@@ -73,3 +79,15 @@ def _gpu_options(above: bytes) -> str:
     if len(gpus) == 1:
         return f"-arch=sm_{gpus[0]}"
     return " ".join(f"-gencode arch=compute_{gpu},code=sm_{gpu}" for gpu in gpus)
+
+
+def _libraries_first(above: bytes) -> str:
+    """Return the -l options of the last link above if all of them precede its objects; empty otherwise."""
+    commands = (line.strip() for line in reversed(above.split(b"\n")))
+    command = next((line for line in commands if b" -l" in line and b".o" in line and _LINK.match(line)), b"").split()
+    libraries = [at for at, word in enumerate(command) if word.startswith(b"-l")]
+    objects = [at for at, word in enumerate(command) if word.endswith(b".o")]
+    if not libraries or not objects or max(libraries) > min(objects):
+        return ""
+    named = [command[at] for at in libraries if _LIBRARY.fullmatch(command[at])]
+    return " ".join(one.decode("ascii") for one in named[:_MOST_LIBRARIES])

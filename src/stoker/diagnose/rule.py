@@ -42,6 +42,8 @@ _KEYS = (
         "repeated",
         "consequence",
         "same_path",
+        "same_package",
+        "needs",
         "throughout",
         "governed",
         *TOOLS,
@@ -121,6 +123,11 @@ class Rule:
     """Whether it is printed beside other failures wherever these stand: each of them comes before it. It `follows`."""
     same_path: bool = False
     """Whether it is evidence only beside a match whose file is, or lies below, the `{path}` that it found itself."""
+    same_package: bool = False
+    """Whether it is evidence only beside a match whose package is the `{package}` that it found itself, or CMake's
+    own."""
+    needs: tuple[str, ...] = ()
+    """Names from the lines above (near_names.py) without which it finds nothing."""
     throughout: bool = False
     """Whether it is evidence only if it found every line of what it decides, two at least."""
     provided: str = ""
@@ -189,6 +196,8 @@ def _rule(name: str, section: Section) -> Rule:
         follows=section.flag("follows", default=False) or section.flag("consequence", default=False),
         consequence=section.flag("consequence", default=False),
         same_path=section.flag("same_path", default=False),
+        same_package=section.flag("same_package", default=False),
+        needs=section.words("needs"),
         throughout=section.flag("throughout", default=False),
         provided=provided,
         wordless=section.flag("wordless", default=False),

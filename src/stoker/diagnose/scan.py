@@ -575,8 +575,11 @@ def _depends_on_place(rule: Rule) -> bool:
 
 
 def _names_for(rule: Rule, match: re.Match[str], around: Callable[[], Neighbours]) -> Mapping[str, str] | None:
-    """Return the names for a rule's words; None if it looks up a name that the tables do not have."""
+    """Return the names for a rule's words; None if it looks up a name that the tables do not have, or needs one
+    that the lines above do not have."""
     names = names_in(match)
+    if rule.needs and not set(rule.needs) <= names_near(around().above()).keys():
+        return None
     if not rule.provided:
         return names
     said = match.groupdict().get(LOOKUPS[rule.provided])
