@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.decide.time_left.durations import Durations, ExpectedJob, Took, expected_job, kind_of, weight
+from stoker.decide.time_left.durations import Durations, ExpectedJob, RunSoFar, Took, expected_job, kind_of, weight
 from stoker.model.lessons import Stated
 
 
@@ -101,7 +101,7 @@ def test_running_jobs_count_as_what_they_will_come_to() -> None:
     ended(durations, "cxx", "d/a.o", 1.0, 4)
     alone = expected(durations, "cxx", "d/b.o")
     job = job_of("cxx", "d/b.o")
-    durations.update([(job, 10.0)] * 60)
+    durations.update([(job, RunSoFar(10.0))] * 60)
     assert durations.seconds(job) > 10 * alone
 
 
@@ -127,8 +127,8 @@ def test_sizes_count_only_as_far_as_they_say_something_in_this_build() -> None:
 
 def test_a_job_that_has_outlived_its_expectation_goes_on_for_a_while() -> None:
     job = expected_job(Stated("history", 10.0), "cxx", "a.o")
-    assert Durations().remainder(job, 4.0) == pytest.approx(6.0)
-    assert 0.0 < Durations().remainder(job, 30.0) < 30.0
+    assert Durations().remainder(job, RunSoFar(4.0)) == pytest.approx(6.0)
+    assert 0.0 < Durations().remainder(job, RunSoFar(30.0)) < 30.0
 
 
 def test_stated_seconds_are_taken_as_they_are_until_jobs_say_otherwise() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,9 +104,11 @@ class Build:
         outcome: ev.JobOutcome = "ok",
         host: str = "",
         since_it_was_back: float = math.inf,
+        cpu: float | None = None,
     ) -> None:
         jid, before = self._jids.get(output), max(0.0, seconds - since_it_was_back)
-        self.tell(now, ev.JobFinished(jid, 1, output, _tool(output), seconds, outcome, host=host, elsewhere=before))
+        event = ev.JobFinished(jid, 1, output, _tool(output), seconds, outcome, host=host, elsewhere=before)
+        self.tell(now, replace(event, cpu_seconds=cpu))
 
     def run(self, start: float, end: float, *outputs: str) -> None:
         for output in outputs:
@@ -114,8 +116,9 @@ class Build:
         for output in outputs:
             self.end(end, output, end - start)
 
-    def left(self, now: float) -> ev.Estimated:
-        found = self.forecast.look(self.state, now)
+    def left(self, now: float, cpu: Mapping[str, float] | None = None) -> ev.Estimated:
+        """What is predicted at this time; `cpu`: CPU seconds that running jobs have used."""
+        found = self.forecast.look(self.state, now, {self._jids[output]: used for output, used in (cpu or {}).items()})
         assert found is not None
         assert 0.0 <= found.low <= found.seconds <= found.high < math.inf
         self.tell(now, found)
@@ -623,6 +626,39 @@ def test_what_a_job_has_waited_for_a_lost_host_is_not_what_it_takes_here(plan_of
         build.move(now, output, "running")
         build.end(now + 2.0, output, 62.0, since_it_was_back=2.0)
     assert build.left(74.0).seconds == pytest.approx(14 * 2.0 / 2, rel=0.4)
+
+
+@pytest.mark.parametrize("used", [4.0, 8.0, 9.5])
+def test_the_rest_of_a_build_on_cores_that_have_become_free_is_told_by_the_cpu_time_that_its_jobs_get(
+    plan_of: Write, used: float
+) -> None:
+    """Three jobs got a third of a core each; the last one, which was killed beside them, now has nearly a whole one."""
+
+    def foretell(_output: str, _tool: Tool, _argv: tuple[str, ...]) -> Foretold:
+        return Foretold(Stated("history", 10.0), GIB)
+
+    build = Build(Forecast(foretell), plan_of(objects(4), [()]), cores=2.0, level=3)
+    for n in range(4):
+        build.start(0.0, f"d/{n}.o")
+    build.left(29.0, {f"d/{n}.o": 9.0 for n in range(4)})
+    for n in range(3):
+        build.end(30.0, f"d/{n}.o", 30.0, cpu=10.0)
+    build.tell(30.0, ev.JobKilled("d/3.o", "unknown", GIB, 4))
+    build.end(30.0, "d/3.o", 30.0, "failed", cpu=9.0)
+    build.start(30.0, "d/3.o")
+    found = build.left(30.0 + 1.25 * used, {"d/3.o": used})
+    left = 1.25 * (10.0 - used)
+    assert found.low <= left <= found.high
+    assert found.high < 30.0 - 1.25 * used, "what it would take if the cores were as busy as before"
+
+
+def test_a_job_that_waits_for_something_else_than_a_core_says_nothing_of_the_cores(plan_of: Write) -> None:
+    def foretell(_output: str, _tool: Tool, _argv: tuple[str, ...]) -> Foretold:
+        return Foretold(Stated("history", 10.0), GIB)
+
+    build = Build(Forecast(foretell), plan_of(objects(8), [()]))
+    build.start(0.0, "d/0.o")
+    assert build.left(8.0, {"d/0.o": 0.01}) == build.left(8.0)
 
 
 def test_an_engine_that_takes_over_from_one_that_has_lost_all_hosts_tells_what_that_did(plan_of: Write) -> None:

@@ -62,6 +62,21 @@ OUTLIVED, OUTLIVED_STATED = 0.4, 0.2
 """A job that has outlived its expectation is a slow one: it is expected to need this share of its age again; the second
 value applies if seconds were stated."""
 
+OUTLIVED_CPU = 0.1
+"""The same share of the CPU seconds used, of a job whose own history says how many it needs: these vary far less than
+seconds on the clock."""
+
+BY_CPU = ("history", "other flags", "prior")
+"""What states CPU seconds. How far such a job is, and how many seconds it takes for one of CPU now, shows while it
+runs: the load of a machine, and how many jobs share its cores, change within one build."""
+
+SEEN_CPU, MOST_PACE = 0.2, 100.0
+"""A running job shows its pace once it has used so many CPU seconds; a job that waits for something else has none."""
+
+TRUST_NEAR, TRUST_FAR = 2.0, 60.0
+"""The pace of jobs that have ended has at most the weight of so many seconds of running ones: the first for the rest of
+those, the second for jobs that have not begun."""
+
 LEAST_SECONDS, SEEN_SECONDS = 0.001, 0.01
 """No job is expected to take less than the first; one that took less than the second says nothing about the source's
 size."""
@@ -94,6 +109,13 @@ class ExpectedJob(NamedTuple):
 
     stated: float
     of: Class
+
+
+class RunSoFar(NamedTuple):
+    """For how many seconds a job has run, and the CPU seconds that it has used; 0: unknown."""
+
+    age: float
+    cpu: float = 0.0
 
 
 class Took(NamedTuple):
@@ -156,6 +178,12 @@ class Durations:
         self._stated: dict[Class, Took] = {}
         self._stated_here: dict[Class, Took] = {}
         """The same, without what other machines have compiled."""
+        self._needed: dict[Class, Took] = {}
+        """The same, with the CPU seconds that the jobs used."""
+        self._near: dict[Class, float] = {}
+        """The seconds that running jobs take for a CPU second."""
+        self._needs: dict[Class, float] = {}
+        """The CPU seconds that jobs need for one that was stated."""
         self._weighed: dict[Class, list[_Ended]] = {}
         """Ended jobs without stated seconds."""
         self._alone = False
@@ -170,21 +198,22 @@ class Durations:
         """Whether it is known how many seconds a weight represents."""
         return self._supposed.jobs > 0.0 or bool(self._weighed)
 
-    def add(self, job: ExpectedJob, seconds: float, *, elsewhere: bool = False) -> None:
-        """Add a job that has succeeded; `elsewhere`: on another machine."""
+    def add(self, job: ExpectedJob, seconds: float, *, elsewhere: bool = False, cpu: float = 0.0) -> None:
+        """Add a job that has succeeded; `elsewhere`: on another machine. `cpu`: the CPU seconds it used, 0: unknown."""
         if job.of.by == "size":
             self._weighed.setdefault(job.of, []).append(_Ended(job.stated, seconds, elsewhere))
             return
         for known in (self._stated,) if elsewhere else (self._stated, self._stated_here):
             known[job.of] = known.get(job.of, Took()).plus(job.stated, seconds, FADES)
+        if cpu > 0.0 and not elsewhere:
+            self._needed[job.of] = self._needed.get(job.of, Took()).plus(job.stated, cpu, FADES)
 
     def suppose(self, remembered: Took) -> None:
         """Take over what jobs of the plan would weigh, and the seconds that the history says they take."""
         self._supposed = remembered
 
-    def update(self, running: Iterable[tuple[ExpectedJob, float]], *, alone: bool = False) -> None:
-        """Recompute powers and factors; `running` are the running jobs and their ages in seconds. `alone`: no other
-        machine compiles any more.
+    def update(self, running: Iterable[tuple[ExpectedJob, RunSoFar]], *, alone: bool = False) -> None:
+        """Recompute powers and factors; `running` are the running jobs. `alone`: no other machine compiles any more.
 
         Running jobs count with their expected duration, or more if they have outlived it: the jobs that end first are
         the short ones, and a mean of them alone would be far too low on a machine with many cores.
@@ -194,11 +223,31 @@ class Durations:
         self._pace = self._learn_pace() if alone else 1.0
         took = {of: self._took(of, jobs) for of, jobs in self._weighed.items()}
         self._fit(took)
-        for job, age in running:
+        running = list(running)
+        for job, run in running:
             if job.of.by == "size" and self.scaled:
-                seconds = max(self.seconds(job), age * (1.0 + OUTLIVED))
+                seconds = max(self.seconds(job), run.age * (1.0 + OUTLIVED))
                 took[job.of] = took.get(job.of, Took()).plus(self._amount(job.of, job.stated), seconds)
         self._fit(took)
+        self._learn_from_cpu(running)
+
+    def _learn_from_cpu(self, running: Sequence[tuple[ExpectedJob, RunSoFar]]) -> None:
+        """Correct the factors of jobs that are stated in CPU seconds by the pace of those that run."""
+        self._near, self._needs = {}, {}
+        seen: dict[Class, RunSoFar] = {}
+        for job, run in running:
+            if job.of.by in BY_CPU and run.cpu >= SEEN_CPU and run.age <= MOST_PACE * run.cpu:
+                before = seen.get(job.of, RunSoFar(0.0))
+                seen[job.of] = RunSoFar(before.age + run.age, before.cpu + run.cpu)
+        for of, run in seen.items():
+            known = (self._stated_here if self._alone else self._stated).get(of, Took())
+            needs = self._needs[of] = self._needed.get(of, Took()).drawn(1.0, TRUST_STATED)
+            ended, now = self._factors.get(of, 1.0) / needs, run.age / run.cpu
+            near, far = (
+                ended * (now / ended) ** (run.age / (run.age + max(1.0, min(known.seconds, trust))))
+                for trust in (TRUST_NEAR, TRUST_FAR)
+            )
+            self._near[of], self._factors[of] = near, needs * far
 
     def seconds(self, job: ExpectedJob) -> float:
         """Return the seconds that a job is expected to take."""
@@ -213,9 +262,14 @@ class Durations:
         """Return the factor of all jobs, as far as it says something about this kind."""
         return self._kinds.get("" if kind in _COMPILED else SIZELESS, 1.0)
 
-    def remainder(self, job: ExpectedJob, age: float) -> float:
-        """Return the seconds that a job still needs after running for `age` seconds."""
-        return max(self.seconds(job) - age, age * (OUTLIVED if job.of.by == "size" else OUTLIVED_STATED))
+    def remainder(self, job: ExpectedJob, run: RunSoFar) -> float:
+        """Return the seconds that a job still needs after what it has run."""
+        near = self._near.get(job.of)
+        if near is not None and run.cpu >= SEEN_CPU:
+            outlived = OUTLIVED_CPU if job.of.by == "history" else OUTLIVED_STATED
+            return near * max(self._needs[job.of] * job.stated - run.cpu, outlived * run.cpu)
+        outlived = OUTLIVED if job.of.by == "size" else OUTLIVED_STATED
+        return max(self.seconds(job) - run.age, run.age * outlived)
 
     def _took(self, of: Class, jobs: Sequence[_Ended]) -> Took:
         """Return the totals of these jobs, with the seconds that they take where they are compiled now."""

@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
-from stoker.decide.time_left.durations import Durations, ExpectedJob, Took, expected_job, weight
+from stoker.decide.time_left.durations import Durations, ExpectedJob, RunSoFar, Took, expected_job, weight
 from stoker.decide.time_left.estimate import Left, counted, time_left, ways_to_end
 from stoker.engine.learn.remaining import Remaining, SourceKey, source_of
 from stoker.model import events as ev
@@ -56,6 +57,9 @@ MEMORY_SHARE = 0.8
 FULL_SHARE = 0.1
 """The share of the remaining work that counts as if it had run with all places in use: a generator that runs alone at
 first says little about the rest."""
+
+
+NO_CPU: Mapping[int, float] = MappingProxyType({})
 
 
 class _Sums(NamedTuple):
@@ -270,7 +274,8 @@ class Forecast:
         stated = event.stated or weight(event.tool, event.output)
         job = expected_job(stated, event.tool, event.output)
         seconds = max(0.0, event.seconds - event.elsewhere)
-        self._durations.add(job, seconds, elsewhere=bool(event.host))
+        cpu = event.cpu_seconds or 0.0 if not event.elsewhere else 0.0
+        self._durations.add(job, seconds, elsewhere=bool(event.host), cpu=cpu)
         if stated.by == "size" and len(self._sources) < MAX_SOURCES:
             source = source_of(event.output, stated)
             self._sources[source] = seconds
@@ -292,8 +297,9 @@ class Forecast:
 
     # -- the time left -----------------------------------------------------------------------------------------
 
-    def look(self, state: BuildState, now: float) -> ev.Estimated | None:
-        """Estimate the time left at Unix time `now`; None while there is nothing to base it on.
+    def look(self, state: BuildState, now: float, cpu: Mapping[int, float] = NO_CPU) -> ev.Estimated | None:
+        """Estimate the time left at Unix time `now`; None while there is nothing to base it on. `cpu` holds the CPU
+        seconds that running jobs have used, by their numbers.
 
         Without the graph of the top-level schedulers, it is estimated from counts and percentages. Between two attempts
         at a step it covers what the first has left, and what was killed in it.
@@ -310,7 +316,7 @@ class Forecast:
         self._durations.suppose(remembered)
         if not self._durations.scaled and any(r.needs_scale for r in self._plans.values()):
             return None
-        return self._estimate(state, live, now)
+        return self._estimate(state, live, now, cpu)
 
     def _will_have_graph(self, scheduler: Scheduler, now: float) -> bool:
         """Say whether its plan is in progress; counting alone may be off by factors in the meantime."""
@@ -319,10 +325,12 @@ class Forecast:
             return False
         return now - self._first_seen.setdefault(sid, now) < LATE_SECONDS
 
-    def _estimate(self, state: BuildState, live: Sequence[Scheduler], now: float) -> ev.Estimated:
-        running, others = self._running(state, now)
+    def _estimate(
+        self, state: BuildState, live: Sequence[Scheduler], now: float, cpu: Mapping[int, float]
+    ) -> ev.Estimated:
+        running, others = self._running(state, now, cpu)
         young = [
-            (self._plans[sid].expected(edge), age) for sid, edges in running.items() for edge, age in edges.items()
+            (self._plans[sid].expected(edge), run) for sid, edges in running.items() for edge, run in edges.items()
         ]
         places, alone = self._places, self._places.alone
         self._durations.update([*young, *others], alone=alone)
@@ -333,10 +341,10 @@ class Forecast:
             firsts[sid] = first
             remaining.add_to(left, edges, self._durations, first)
             deps += [[first + d for d in before] for before in remaining.graph.deps]
-        for job, age in others:
+        for job, run in others:
             deps.append(())
-            left.add(job, len(deps) - 1, self._durations.remainder(job, age), 0.0)
-        ages = [age for _, age in (*young, *others)]
+            left.add(job, len(deps) - 1, self._durations.remainder(job, run), 0.0)
+        ages = [run.age for _, run in (*young, *others)]
         sums, full = places.sums(now), FULL_SHARE * left.seconds
         used = 1.0
         if sums.places + full > 0.0:
@@ -374,7 +382,7 @@ class Forecast:
         ways = self._chains.get(sid)
         if remaining is None or edge is None or ways is None:
             return None
-        return self._durations.remainder(remaining.expected(edge), age) + ways[remaining.graph.groups[edge]]
+        return self._durations.remainder(remaining.expected(edge), RunSoFar(age)) + ways[remaining.graph.groups[edge]]
 
     def _rule_of_three(self, others: int, sums: _Sums) -> float:
         """Return the seconds left if jobs continue to end as they did; 0 while none has."""
@@ -386,22 +394,22 @@ class Forecast:
         return 0.0 if job.host and self._places.alone else job.age_here(now)
 
     def _running(
-        self, state: BuildState, now: float
-    ) -> tuple[dict[int, dict[int, float]], list[tuple[ExpectedJob, float]]]:
-        """Return the running edges and their ages by scheduler; and running jobs that are in no plan, with their
-        ages."""
-        found: dict[int, dict[int, float]] = {sid: {} for sid in self._plans}
-        others: list[tuple[ExpectedJob, float]] = []
+        self, state: BuildState, now: float, cpu: Mapping[int, float]
+    ) -> tuple[dict[int, dict[int, RunSoFar]], list[tuple[ExpectedJob, RunSoFar]]]:
+        """Return the running edges and what they have run by scheduler; and running jobs that are in no plan."""
+        found: dict[int, dict[int, RunSoFar]] = {sid: {} for sid in self._plans}
+        others: list[tuple[ExpectedJob, RunSoFar]] = []
         for job in state.jobs.values():
             if job.state == "on_deck":
                 continue
             remaining, edge = self._planned(job.sid, job.output)
+            run = RunSoFar(self._age(job, now), 0.0 if job.host or job.elsewhere else cpu.get(job.jid, 0.0))
             if remaining is not None and edge is not None:
                 remaining.begin(edge)
-                found[job.sid][edge] = self._age(job, now)
+                found[job.sid][edge] = run
             elif job.sid in self._plans or not self._is_below_job(state, job):
                 expected = expected_job(weight(job.tool, job.output), job.tool, job.output)
-                others.append((expected, self._age(job, now)))
+                others.append((expected, run))
         return found, others
 
     def _is_below_job(self, state: BuildState, job: Job) -> bool:

@@ -9,7 +9,16 @@ import math
 from array import array
 from collections.abc import Mapping
 
-from stoker.decide.time_left.durations import LEAST_SECONDS, Class, Durations, ExpectedJob, Took, expected_job, weight
+from stoker.decide.time_left.durations import (
+    LEAST_SECONDS,
+    Class,
+    Durations,
+    ExpectedJob,
+    RunSoFar,
+    Took,
+    expected_job,
+    weight,
+)
 from stoker.decide.time_left.estimate import REMEMBERED, Left
 from stoker.model.lessons import Stated
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
@@ -128,16 +137,16 @@ class Remaining:
                 found = found.plus(amount, job.stated)
         return found
 
-    def add_to(self, left: Left, running: Mapping[int, float], durations: Durations, first: int) -> None:
+    def add_to(self, left: Left, running: Mapping[int, RunSoFar], durations: Durations, first: int) -> None:
         """Sum up what is left. Groups are numbered from `first`."""
         groups = self.graph.groups
         for edge, state in enumerate(self._state):
             if state == WAITING:
                 job = self._expected[edge]
                 left.add(job, first + groups[edge], durations.seconds(job), self._held[edge])
-        for edge, age in running.items():
+        for edge, run in running.items():
             job = self._expected[edge]
-            left.add(job, first + groups[edge], durations.remainder(job, age), self._held[edge])
+            left.add(job, first + groups[edge], durations.remainder(job, run), self._held[edge])
 
     def _as_expected(self, edge: int, stated: Stated) -> ExpectedJob:
         amount, of = expected_job(stated, self.graph.tools[edge], self.graph.output(edge))

@@ -198,7 +198,8 @@ class Engine:
         """Return the time left, every few seconds."""
         if 0 <= now - self._estimated_at < ESTIMATE_EVERY:
             return []
-        estimate = self._parts.forecast.look(self._state, now)
+        cpu = {job.jid: job.age for job in self._parts.jobs}
+        estimate = self._parts.forecast.look(self._state, now, cpu)
         if estimate is None:  # until there is a plan, which shows at once what should start first
             return []
         self._estimated_at = now
