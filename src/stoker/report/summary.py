@@ -82,7 +82,7 @@ def _figures(build: RecordedBuild) -> Iterable[tuple[str, str]]:
     yield "jobs", ", ".join(f"{count} {word}" for count, word in counts if count or word == "done")
     yield "CPU time", format_duration(sum(job.cpu or 0.0 for job in build.jobs))
     peak = f"{format_bytes(memory['build_peak'])} at most" if memory["build_peak"] else "not measured"
-    yield "memory", f"{peak}, of {format_bytes(memory['budget'])}"
+    yield "memory", f"{peak}; budget {format_bytes(memory['budget'])}"
     yield "written", format_bytes(status["disk"]["written"])
     yield from closing_lines(cache) if cache is not None else ()
 

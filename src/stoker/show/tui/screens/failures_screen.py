@@ -73,7 +73,7 @@ class FailuresScreen(ListScreen):
         if not items and self.words:
             return [head, self._found(width), (Part("No entry has these words.", "text_dim"),)]
         if not items:
-            return [head, BLANK, *self._nothing(width)]
+            return [head, section("failures", width, self.glyphs), *self._nothing(width)]
         self.keep_chosen(len(items))
         found = [self._found(width)] if self.words else []
         lines = [head, *found, *self._list(width, max(2, height // 3))]
@@ -183,16 +183,16 @@ class FailuresScreen(ListScreen):
         """Return what is shown if there are no entries."""
         if self.moment.state.outcome == "stopped":  # its jobs were ended by the stop, and have not failed
             do = failure_page.resume_line(self._keys()[1], width)
-            return [(Part("No failure is known: the build was stopped.", "text_dim"),), *([BLANK, *do] if do else [])]
+            return [(Part("No failure is known: the build was stopped."),), *([BLANK, *do] if do else [])]
         if self.moment.state.outcome != "failed":
-            return self._unheard(width) or [(Part("Nothing has failed.", "text_dim"),)]
+            return self._unheard(width) or [(Part("Nothing has failed."),)]
         output, error = self.moment.key("output"), self.moment.key("log.next-error")
         text = f"No known cause was found in the output. Look at its end ({output}), "
         text += f"or at its first error ({output}, then {error})."
         if self.moment.state.diagnosis is None:
             name = clean(self.moment.state.id)
             text = f"No engine ran at its end to find the cause. See its output ({output}), or: stoker diagnose {name}"
-        lines: list[Line] = [(Part(piece, "text_dim"),) for piece in wrap(text, width, 4)]
+        lines: list[Line] = [(Part(piece),) for piece in wrap(text, width, 4)]
         do = failure_page.key_lines(Diagnosis(), self._keys(), width)
         return [*lines, BLANK, *do] if do else lines
 
@@ -202,8 +202,9 @@ class FailuresScreen(ListScreen):
         if not failed:
             return []
         text = "No output of the failed step yet: pip and some scripts show what a tool wrote only once it has ended."
-        named: list[Line] = [(Part(elide_path(clean(output), width), "error"),) for output in failed[-MAX_UNHEARD:]]
-        return [*((Part(piece, "text_dim"),) for piece in wrap(text, width, 4)), BLANK, *named]
+        mark = Part(f"{self.glyphs.fail} ", "error bold")
+        named: list[Line] = [(mark, Part(elide_path(clean(output), width - 2))) for output in failed[-MAX_UNHEARD:]]
+        return [*((Part(piece),) for piece in wrap(text, width, 4)), BLANK, *named]
 
     def _list(self, width: int, rows: int) -> list[Line]:
         """Return causes and failures, each kind below its heading, with the chosen one visible."""
