@@ -64,6 +64,16 @@ def test_one_that_does_not_fit_says_what_it_needs_and_what_is_free() -> None:
         assert wait.why.startswith("needs up to 9.0 GiB within 0:10, ")
 
 
+def test_that_nothing_is_spare_any_more_is_news_though_what_has_started_holds_nothing_yet() -> None:
+    """A row said "742 MiB, 396 MiB spare" for seconds after another job had been given those."""
+    running = [live(n, kernel(peak=6), 50) for n in range(3)]
+    waiting = [candidate(10, light(16, seconds=90), held=True)]
+    before = reason(view(running, waiting), 10)
+    after = reason(view([*running, live(4, light(9, seconds=90), rss=0.0)], waiting), 10)
+    assert before.why != after.why
+    assert after.is_news_after(before)
+
+
 def test_a_small_one_with_a_free_place_says_for_whom_the_room_is_kept() -> None:
     """4 GiB are free, and it needs 3: without a reason nobody could know what it waits for."""
     big = candidate(2, light(28, seconds=50), passed_over=OVERDUE)
@@ -119,6 +129,8 @@ def test_whoever_waits_by_a_persons_word_says_so() -> None:
         (Wait("memory", "", size=GIB), Wait("room", "", size=GIB), True),
         (Wait("memory", "", size=GIB), Wait("memory", "", size=1.1 * GIB), False),
         (Wait("memory", "", size=GIB), Wait("memory", "", size=1.5 * GIB), True),
+        (Wait("memory", "", size=0.0, need=GIB), Wait("memory", "", size=0.01 * GIB, need=GIB), False),
+        (Wait("memory", "", size=GIB, need=GIB), Wait("memory", "", size=GIB, need=1.5 * GIB), True),
     ],
 )
 def test_only_another_reason_is_news(before: Wait | None, after: Wait, *, news: bool) -> None:

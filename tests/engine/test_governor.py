@@ -197,6 +197,8 @@ def test_what_is_learnt_is_told_of_jobs_that_run_and_wait_once(world: World) -> 
         ev.JobMoved(3, "on_deck", round(0.02 * GIB), lasts=60.0),
     ]
     assert deck.outdated() == [], "a little more or less is no news"
+    moved = world.jobs.describe(next(job for job in world.jobs if job.job.output == "a"))
+    assert moved.expected == round(0.11 * GIB), "but a decision and the row beside it have the same figure"
 
 
 def test_a_job_of_the_console_pool_is_never_stopped(world: World) -> None:

@@ -122,7 +122,8 @@ class AdmissionRound:
                 waiting.append((job, rest))
         for job, rest in waiting:
             if self.slots > 0:
-                self.waits[job.jid] = self._lacks_room(self._why_stays(job, rest))
+                why, most = self._why_stays(job, rest), self.situation.most(job)
+                self.waits[job.jid] = Wait("memory", why, size=self._above_reserve(), need=most)
             self.promise.hold(-job.rss)
             self._keep_room(rest, job.name, job.rss)
 
@@ -283,10 +284,8 @@ class AdmissionRound:
     def _refusal(self, candidate: Candidate, job: Outlook, again: str) -> Wait:
         if self.waiting and not again:
             return self._kept()
-        return self._lacks_room(self._why_held(candidate, job, again))
-
-    def _lacks_room(self, why: str) -> Wait:
-        return Wait("memory", why, size=self.view.available)
+        room = self.view.available if again else self._spare()
+        return Wait("memory", self._why_held(candidate, job, again), size=room, need=_need(candidate, job))
 
     def _kept(self) -> Wait:
         """Say why jobs after the first one that waits do not fit, or may not start."""
@@ -328,8 +327,12 @@ class AdmissionRound:
 
 
 def _need_text(candidate: Candidate, job: Outlook) -> str:
-    """Say how much a candidate may need; never less than its expected peak."""
-    return format_bytes(max(job.peak, candidate.curve.peak))
+    return format_bytes(_need(candidate, job))
+
+
+def _need(candidate: Candidate, job: Outlook) -> float:
+    """Return how much a candidate may need; never less than its expected peak."""
+    return max(job.peak, candidate.curve.peak)
 
 
 def in_order(candidates: Sequence[Candidate], share: float, level: int, at_work: float = 0.0) -> list[Candidate]:

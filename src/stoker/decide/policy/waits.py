@@ -14,22 +14,29 @@ from stoker.model.events import WaitCause
 NEWS_SHARE = 0.2
 """A size in a reason that changed by less than this share of itself is not news."""
 
+LEAST_OF_NEED = 0.05
+"""Nor is one that changed by less than this share of what the job needs: near 0 every change is a large share."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One reason. `key` is what it depends on besides its cause (the job that room is kept for, the level); `size` is
-    the number of bytes in `why`, which changes all the time."""
+    """One reason. `key` is what it depends on besides its cause (the job that room is kept for, the level); `size` and
+    `need` are the bytes in `why` that there are and that the job needs, which change all the time."""
 
     cause: WaitCause
     why: str
     key: str = ""
     size: float = 0.0
+    need: float = 0.0
 
     def is_news_after(self, before: Wait | None) -> bool:
         """Return whether this says something different from the previous reason."""
         if before is None or (self.cause, self.key) != (before.cause, before.key):
             return True
-        return abs(self.size - before.size) > NEWS_SHARE * max(self.size, before.size)
+        if abs(self.need - before.need) > NEWS_SHARE * max(self.need, before.need):
+            return True
+        change = abs(self.size - before.size)
+        return change > NEWS_SHARE * max(self.size, before.size) and change > LEAST_OF_NEED * self.need
 
 
 @dataclass(frozen=True, slots=True)

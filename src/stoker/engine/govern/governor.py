@@ -266,7 +266,11 @@ class Governor:
 
     def news(self) -> list[ev.Event]:
         """Announce jobs whose expected peak has clearly changed, and why jobs wait, if the reason is new."""
-        moved = [self._jobs.describe(job) for job in self.deck.outdated()]
+        moved = []
+        for job in self.deck.outdated():
+            moved.append(self._jobs.describe(job))
+            if job.wait is not None and job.wait.need:
+                job.wait = None  # its figures are of the moment before
         return [*self._warn_if_over(), *moved, *self.reasons()]
 
     def reasons(self) -> list[ev.Event]:

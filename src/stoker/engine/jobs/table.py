@@ -22,6 +22,7 @@ from stoker.model.lessons import Lesson
 from stoker.model.remote import HOSTLESS
 from stoker.model.state import BuildState
 from stoker.model.tool import Tool
+from stoker.model.units import format_bytes
 from stoker.sense.proc.jobs import JobUse
 
 NEWS_SHARE = 0.2
@@ -159,7 +160,8 @@ class JobTable:
         return abs(self.peak(job) - job.announced_peak) > NEWS_SHARE * job.announced_peak
 
     def _peak_to_announce(self, job: ManagedJob) -> int | None:
-        if not self.has_news(job):
+        """Return the expected peak unless it is as announced, so that a row agrees with the decision beside it."""
+        if format_bytes(self.peak(job)) == format_bytes(job.announced_peak):
             return None
         job.announced_peak = self.peak(job)
         return job.announced_peak
