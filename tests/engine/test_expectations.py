@@ -275,3 +275,28 @@ def test_a_lesson_that_makes_no_sense_is_passed_over(expectations: Expectations)
     for lesson in (Lesson("cxx", (), (), ()), Lesson("nobody knows it", (0.0, 9.0), (1, 2), ("", ""))):
         expectations.recall(ev.JobFinished(2, 1, "b.o", "cxx", 9.0, "ok", lesson=lesson))
     assert expectations.expect(1, "a.o", "cxx", compile_line("a.o")) == before
+
+
+def test_a_killed_job_is_expected_to_need_what_it_was_seen_to_hold_until_it_succeeds(
+    expectations: Expectations,
+) -> None:
+    """Two minutes after a compiler was killed at 241 MiB it was expected to need 114."""
+    line = compile_line("a.o")
+    before = expectations.expect(1, "a.o", "cxx", line).peak
+    held, version = round(3 * before), expectations.version
+    expectations.killed(ev.JobKilled("a.o", "unknown", held))
+    assert expectations.version != version, "also for jobs that were asked about before"
+    assert expectations.expect(2, "a.o", "cxx", line).peak == held
+    assert expectations.foretell("a.o", "cxx", line).held == held
+    expectations.killed(ev.JobKilled("a.o", "person", held // 2))
+    assert expectations.expect(3, "a.o", "cxx", line).peak == held, "the last one was killed earlier"
+    assert expectations.expect(4, "b.o", "cxx", compile_line("b.o")).peak == before
+    run(expectations, 3, "a.o", line, peak=2.5 * before / GIB)
+    assert expectations.expect(5, "a.o", "cxx", line).peak < 3 * before
+
+
+def test_a_kill_of_an_unknown_job_or_of_one_that_nobody_saw_teaches_nothing(expectations: Expectations) -> None:
+    version = expectations.version
+    expectations.killed(ev.JobKilled("", "person", GIB, 3))
+    expectations.killed(ev.JobKilled("a.o", "unknown"))
+    assert expectations.version == version

@@ -22,7 +22,7 @@ from stoker.decide.memory.output_names import lasting_name
 from stoker.decide.memory.prior_classes import Priors
 from stoker.decide.time_left.cache_savings import Saved
 from stoker.engine.learn.forecast import Foretold
-from stoker.model.events import JobFinished
+from stoker.model.events import JobFinished, JobKilled
 from stoker.model.lessons import Lesson, Remembered
 from stoker.record.history import History
 from stoker.sense.commands.shell import simple_commands
@@ -97,6 +97,8 @@ class Expectations:
         self._unseen: dict[str, tuple[str, float]] = {}
         self._flags: dict[str, dict[str, None]] = {}
         self._needs: dict[str, float] = {}
+        self._held: dict[str, int] = {}
+        """The bytes that killed jobs were seen to hold, by output, until one of that output succeeds."""
         self._needing: dict[str, tuple[Curve, Curve]] = {}
         self._take_notes()
 
@@ -120,9 +122,18 @@ class Expectations:
         self._learner.version += 1
         self.renew()
 
+    def killed(self, event: JobKilled) -> None:
+        """Learn that a job that was killed, for whatever reason, needs at least what it was seen to hold."""
+        if event.output and event.rss and event.rss > self._held.get(event.output, 0):
+            _make_room(self._held)
+            self._held[event.output] = event.rss
+            self._needing.pop(event.output, None)
+            self._learner.version += 1
+            self.renew()
+
     def _at_least(self, output: str, curve: Curve) -> Curve:
         """Return the curve or, if the job is known to need more than that, that much for all of its life."""
-        need = self._needs.get(output, 0.0)
+        need = max(self._needs.get(output, 0.0), self._held.get(output, 0))
         if need <= curve.peak:
             return curve
         known = self._needing.get(output)
@@ -196,6 +207,8 @@ class Expectations:
         argv = tuple(argv)
         lesson = None
         curve = self._recorder.finish(jid, tool, seconds)
+        if ok:
+            self._held.pop(output, None)
         if ok and curve is not None and argv:
             traits = self._traits_of(argv)
             traits = traits._replace(cached=traits.cached or (self.caching and tool in _COMPILES))
@@ -209,6 +222,8 @@ class Expectations:
 
     def recall(self, event: JobFinished) -> None:
         """Learn again what an earlier engine learned from a job."""
+        if event.outcome == "ok":
+            self._held.pop(event.output, None)
         if event.lesson is not None:
             self._learner.learn(event.output, event.tool, event.lesson)
             self.renew()

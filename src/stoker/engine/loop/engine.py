@@ -293,19 +293,26 @@ class Engine:
         self._wired.store.write(events, now, self._server.publish)
         self._recovery.heard(events)
         forecast.heard(events, round(now, 3))
+        for event in events:
+            if isinstance(event, ev.JobKilled):
+                self._wired.expectations.killed(event)
 
     def _recall(self) -> None:
         """Learn from the journal what earlier engines have learned from the jobs of this build."""
         expectations, forecast = self._wired.expectations, self._parts.forecast
         for journal in earlier_journals(self._paths, self._wired.spec):
-            for record in read_kinds(journal, ev.JobFinished):
+            for record in read_kinds(journal, ev.JobFinished, ev.JobKilled):
                 if isinstance(record.event, ev.JobFinished):
                     forecast.recall(record.event)
                     expectations.recall(record.event)
+                elif isinstance(record.event, ev.JobKilled):
+                    expectations.killed(record.event)
         for record in read_kinds(self._paths.journal, *LEARNT_FROM):
             forecast.heard((record.event,), record.time)
             if isinstance(record.event, ev.JobFinished):
                 expectations.recall(record.event)
+            elif isinstance(record.event, ev.JobKilled):
+                expectations.killed(record.event)
 
     def _begin(self) -> None:
         """Announce the journal's first event, or that another engine has taken over."""
