@@ -1,1 +1,1 @@
-"""The files that launcher, supervisor and engine exchange, with types. Stdlib only: the supervisor uses it."""
+"""The files that `launch/`, supervisor and engine exchange, with types. Stdlib only: the supervisor uses it."""

@@ -1,4 +1,4 @@
-"""What to run, and in which environment: written once by the launcher, for supervisor, engine and later launchers."""
+"""What to run, and in which environment: `launch/` writes it once; supervisor, engine and `--resume` read it."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The first events of a build, from what its launcher wrote down. Unaware of the journal and of processes."""
+"""The first events of a build, from what `launch/` wrote down. Unaware of the journal and of processes."""
 
 from __future__ import annotations
 
