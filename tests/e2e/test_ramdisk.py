@@ -193,10 +193,14 @@ def test_a_daemon_that_the_build_leaves_behind_keeps_its_folder(stoker: Stoker, 
 def test_a_step_that_runs_again_finds_no_temporaries_of_killed_compilers(
     stoker: Stoker, profile: Path, tmp_path: Path
 ) -> None:
-    once = "[ -e killed ] || { cp /bin/true $TMPDIR/left; touch killed; sleep 1; kill -9 $$; }; ls $TMPDIR >out"
+    wait = "until [ -e go ]; do sleep 0.2; done"
+    once = f"[ -e killed ] || {{ cp /bin/true $TMPDIR/left; touch killed; {wait}; kill -9 $$; }}; ls $TMPDIR >out"
     write_ninja(tmp_path / "build", [("out", once)])
     profile.write_text(f"tmp: {{kind: tmpfs, size: 16M}}\nsteps: {{build: {{command: {PYPI_NINJA} -C build}}}}\n")
     build = start(stoker, tmp_path)
+    until(lambda: "job_started" in [e["type"] for e in stoker.events(build)], "the job")
+    until((tmp_path / "build" / "killed").exists, "its file")
+    (tmp_path / "build" / "go").touch()
     status = stoker.ended(build)
     assert (status["state"], status["step"]["attempt"]) == ("done", 2)
     assert (tmp_path / "build" / "out").read_text() == ""

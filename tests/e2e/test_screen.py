@@ -453,6 +453,7 @@ def test_ascii_without_colour_is_only_that(stoker: Stoker, open_terminal: Open, 
     assert not re.search(rb"\x1b\[[0-9;]*[34]8;[25];[0-9;]*m", terminal.raw)
 
 
+@pytest.mark.long
 def test_letters_that_arrive_in_one_piece_stop_nothing(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
     terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)
@@ -498,6 +499,7 @@ def test_a_paste_that_the_terminal_marks_as_one_does_nothing(stoker: Stoker, ope
     assert (status["state"], status["level"]["mode"], status["level"]["target"]) == ("running", "manual", 5)
 
 
+@pytest.mark.long
 def test_a_terminated_viewer_gives_the_terminal_back(open_terminal: Open, gated: Path) -> None:
     terminal = open_terminal("run", "-j", "5", "--", *ninja(gated))
     terminal.wait_for(three_of_seven)

@@ -194,7 +194,7 @@ def test_an_engine_killed_over_the_end_is_replaced_and_the_end_is_written(stoker
     assert finished_outputs(stoker, build) == [f"o{n}" for n in range(8)]
 
 
-@pytest.mark.parametrize("signum", [signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("signum", [signal.SIGHUP, pytest.param(signal.SIGKILL, marks=pytest.mark.long)])
 def test_a_plain_viewer_that_hangs_up_or_dies_leaves_the_build_running(stoker: Stoker, slow: Path, signum: int) -> None:
     viewer = stoker.start("run", "--plain", "--", "ninja", "-C", str(slow), "-j2")
     build = stoker.begun()
@@ -261,7 +261,7 @@ def test_stopping_works_without_an_engine(stoker: Stoker, tmp_path: Path) -> Non
     assert stoker.ended(build)["state"] == "stopped"
 
 
-@pytest.mark.parametrize("force", [[], ["--force"]])
+@pytest.mark.parametrize("force", [[], pytest.param(["--force"], marks=pytest.mark.long)])
 def test_a_build_whose_supervisor_is_stopped_can_be_stopped(stoker: Stoker, tmp_path: Path, force: list[str]) -> None:
     folder = write_ninja(tmp_path / "long", [("o", "sleep 1000")])
     build = stoker.detach("ninja", "-C", str(folder))

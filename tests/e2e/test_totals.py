@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.program import NINJAS, Stoker, until
+from support.program import ONE_NINJA_AT_FIRST, Stoker, until
 
 SELF_MADE = """\
 rule renew
@@ -65,7 +65,7 @@ def counts(status: dict[str, Any]) -> tuple[int, int, int]:
     return progress["finished"], progress["total"], progress["failed"]
 
 
-@pytest.mark.parametrize("ninja", NINJAS)
+@pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
 def test_a_manifest_that_renews_itself_leaves_ninjas_own_counts(stoker: Stoker, tmp_path: Path, ninja: str) -> None:
     folder = self_made(tmp_path / "p", 12)
     build = stoker.detach("sh", "-c", f"sleep 0.3; {ninja} -C {folder} -j6", cwd=tmp_path, jobs=4)
