@@ -166,6 +166,7 @@ async def test_golden(name: str, keys: tuple[str, ...], sides: Any, size: tuple[
 async def test_a_folder_without_builds_says_how_to_start_one() -> None:
     async with browsing(FakeLibrary(())) as (app, pilot):
         assert "No build of this folder yet" in text_of(app)
+        assert text_of(app).splitlines()[-1] == "a all folders  q leave  ? help"
         await pilot.press("enter", "space", "c", "o", "greater_than_sign", "down", "end")
         await read(app, pilot)
         assert showing(app, HistoryScreen)

@@ -11,6 +11,7 @@ from stoker.report.comparison import Comparison
 from stoker.report.summary import Brief
 from stoker.report.trends import TrendLine
 from stoker.show.build_library import HistoryList
+from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages import compare_page, history_page, summary_page
 from stoker.show.tui.pages.history_page import BUILD_ORDERS, BuildOrder, HistoryView, Side
@@ -18,6 +19,9 @@ from stoker.show.tui.pages.lines import BLANK, Line, Part
 from stoker.show.tui.screens.browser import Browser, browser_of
 from stoker.show.tui.screens.list_screen import ListScreen
 from stoker.show.tui.screens.page_screen import PageScreen
+
+ON_BUILDS = ("build.brief", "build.mark", "build.compare", "build.open", "build.sort")
+"""Actions on the builds that are listed."""
 
 
 class HistoryScreen(ListScreen):
@@ -67,6 +71,10 @@ class HistoryScreen(ListScreen):
         self.keep_chosen(len(ids))
         view = HistoryView(self.chosen, self.order, self.marks, self.found.folder, self.found.unread, self.words)
         return history_page.history(self._shown, every, view, width, height, self.glyphs)
+
+    def idle(self, action: actions.KeyAction) -> str:
+        """Return why an action does nothing now: no build is listed that it could be about."""
+        return "no build is listed" if action.id in ON_BUILDS and not self._shown else super().idle(action)
 
     def open(self) -> None:
         """Show the summary of the chosen build."""
