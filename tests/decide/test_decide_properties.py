@@ -139,7 +139,7 @@ def carried_out(seen: View, decisions: tuple[Decision, ...], now: float) -> View
 
 
 @pytest.mark.long
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(views())
 def test_nobody_is_let_go_whom_the_next_look_stops_by_the_same_numbers(seen: View) -> None:
     stopped = tuple(replace(j, stale=True) for j in seen.frozen)
@@ -227,7 +227,7 @@ def test_something_always_runs(seen: View) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(views())
 def test_whoever_a_persons_word_stopped_goes_on_before_new_ones(seen: View) -> None:
     """Taken back while memory is plentiful, it lets all go on up to the level, oldest first, and at once."""

@@ -14,11 +14,8 @@ GIB = 2**30
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "prediction", [*(pytest.param(name, marks=pytest.mark.long) for name in ("exact", "noisy")), "absent"]
-)
-@pytest.mark.parametrize("order", [pytest.param("scattered", marks=pytest.mark.long), "row"])
-def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction, order: Order) -> None:
+@pytest.mark.parametrize(("order", "prediction"), [("scattered", "exact"), ("row", "noisy"), ("row", "absent")])
+def test_kernels_alone_stay_in_memory_and_near_the_bound(order: Order, prediction: Prediction) -> None:
     jobs = BUILDS["flash-attn"](order=order, jobs=40 if prediction == "absent" else 82)
     result = simulate(jobs, 16, 32 * GIB, "stoker", prediction)
     assert (result.kills, result.given_up) == (0, 0)
@@ -28,7 +25,7 @@ def test_kernels_alone_stay_in_memory_and_near_the_bound(prediction: Prediction,
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("order", "count"), [("scattered", 6470), ("row", 2000)])
+@pytest.mark.parametrize(("order", "count"), [("scattered", 6470), ("row", 1000)])
 def test_a_mixed_build_is_within_a_tenth_of_the_bound(order: Order, count: int) -> None:
     result = simulate(BUILDS["pytorch"](order=order, jobs=count), 32, 64 * GIB, "stoker", "noisy")
     assert result.kills == 0
@@ -89,7 +86,7 @@ def test_a_run_can_be_repeated() -> None:
 def test_jobs_far_beyond_every_prediction_do_not_end_in_a_kill() -> None:
     """A first build whose C++ files take ten times what the prior says, together more than the machine has."""
     points = (Point(0, 0.1 * GIB), Point(60, 5 * GIB), Point(90, 5 * GIB))
-    jobs = [TraceJob(f"big{n}.cpp.o", "cxx", points) for n in range(24)]
+    jobs = [TraceJob(f"big{n}.cpp.o", "cxx", points) for n in range(12)]
     result = simulate(jobs, 16, 32 * GIB, "stoker", "absent")
     assert result.peak < 32 * GIB
     assert result.given_up == 0

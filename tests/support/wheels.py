@@ -6,6 +6,7 @@ import base64
 import hashlib
 import subprocess
 import sys
+import venv
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stoker.verify.wheel.wheel_file import Wheel
+from support.compiled import compile_to
 
 
 def record(members: Mapping[str, bytes], info: str) -> bytes:
@@ -47,10 +49,8 @@ def zipped(path: Path, members: Mapping[Any, bytes]) -> Path:
 
 def link(target: Path, source: str = "", *words: str, soname: str = "", rpath: str = "") -> Path:
     """A shared library by gcc; `source` is C."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     options = [f"-Wl,-soname,{soname}"] * bool(soname) + [f"-Wl,-rpath,{rpath}"] * bool(rpath)
-    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(target), "-x", "none", *words, *options]
-    subprocess.run(command, input=(source or "int f(void) { return 1; }").encode(), check=True, capture_output=True)
+    compile_to(target, source or "int f(void) { return 1; }", ["gcc", "-shared", "-fPIC", "-x", "c"], *words, *options)
     return target
 
 
@@ -62,7 +62,7 @@ class Environment:
 
     @classmethod
     def new(cls, root: Path) -> Environment:
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(root)], check=True)
+        venv.create(root, symlinks=True)
         return cls(root)
 
     @property

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from support.compiled import compile_to
 from support.fake_gpus import CUDA, NVML
 
 KERNELS = """
@@ -77,9 +78,7 @@ def cc(tmp_path: Path) -> Compile:
 
     def compile_shared(name: str, source: str = "int f(void) { return 1; }", *arguments: str) -> Path:
         target = tmp_path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(target), "-x", "none", *arguments]
-        subprocess.run(command, input=source.encode(), check=True, capture_output=True)
+        compile_to(target, source, ["gcc", "-shared", "-fPIC", "-x", "c"], *arguments)
         return target
 
     return compile_shared

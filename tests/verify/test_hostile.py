@@ -248,7 +248,7 @@ def broken(data: bytes, changes: list[tuple[float, int, int]], cut: float) -> by
 
 
 @pytest.mark.long
-@settings(max_examples=1000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(which=st.integers(0, 4), changes=damage, cut=st.just(1.0) | st.floats(0, 1))
 def test_damaged_binaries_are_reported(
     corpus: str, which: int, changes: list[tuple[float, int, int]], cut: float

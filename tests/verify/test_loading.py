@@ -20,6 +20,7 @@ from stoker.verify.binary.byte_source import FileSource, MemorySource, Unreadabl
 from stoker.verify.binary.elf import read_elf
 from stoker.verify.binary.symbols import NeededSymbol, Symbols, read_symbols
 from stoker.verify.pipeline import VerifyRequest, verify
+from support.compiled import compile_to
 
 Compile = Callable[..., Path]
 Write = Callable[..., Path]
@@ -69,9 +70,7 @@ def install(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Path]:
 
 
 def build(path: Path, source: str, *arguments: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    command = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(path), "-x", "none", *arguments]
-    subprocess.run(command, input=source.encode(), check=True, capture_output=True)
+    compile_to(path, source, ["g++", "-shared", "-fPIC", "-x", "c++"], *arguments)
     return path
 
 
