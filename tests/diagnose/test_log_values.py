@@ -206,3 +206,19 @@ def test_an_example_names_no_architecture_that_the_toolkit_does_not_know() -> No
     line = "    arch_list[-1] += '+PTX'\nIndexError: list index out of range\n"
     assert 'TORCH_CUDA_ARCH_LIST="8.0;9.0"' in first(line).remedy
     assert 'TORCH_CUDA_ARCH_LIST="7.5;8.0"' in first(f"Cuda compilation tools, release 11.0, V1\n{line}").remedy
+
+
+def test_the_nvcc_that_compiles_decides_beside_a_toolkit_that_cmake_found() -> None:
+    found = '-- Found CUDAToolkit: /usr/local/cuda-13.0/targets/x86_64-linux/include (found version "13.0.48")\n'
+    compiles = "-- The CUDA compiler identification is NVIDIA {}\n"
+    unknown = "nvcc fatal   : Unsupported gpu architecture 'compute_120a'\n"
+    older = first(f"{found}{compiles.format('12.0.140')}{unknown}").remedy
+    assert "-DCMAKE_CUDA_COMPILER=/usr/local/cuda-13.0/bin/nvcc" in older
+    assert "-DCMAKE_CUDA_ARCHITECTURES=90" in older
+    assert "/usr/local/cuda-13.0/bin" not in first(f"{found}{compiles.format('13.0.48')}{unknown}").remedy
+
+
+def test_deepspeed_says_which_cuda_torch_has() -> None:
+    said = "Installed CUDA version 11.8 does not match the version torch was compiled with 12.4, unable to compile"
+    match = first(f"op_builder.builder.CUDAMismatchException: >- DeepSpeed Op Builder: {said}\n")
+    assert "CUDA_HOME=/usr/local/cuda-12.4" in match.remedy

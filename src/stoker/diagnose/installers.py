@@ -27,6 +27,8 @@ MARKS: Mapping[bytes, str] = MappingProxyType(
         b"error: Cannot build '/nix/store/": NIX,
         b"INFO: Analyzed ": BAZEL,
         b"ERROR: Build did NOT complete successfully": BAZEL,
+        b"ERROR: Build failed. Not running target": BAZEL,
+        b"/.cache/bazel/_bazel_": BAZEL,
     }
 )
 """Words that no other tool prints, and the tool. pip has none, because remedies are worded for pip."""

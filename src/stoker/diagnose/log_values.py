@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-_TOOLKIT, _NVCC, _TORCH, _DRIVER = "toolkit", "nvcc", "torch", "driver"
+_TOOLKIT, _COMPILER, _NVCC, _TORCH, _DRIVER = "toolkit", "cuda_compiler", "nvcc", "torch", "driver"
+_FOUND, _NEWER = "found_toolkit", "newer_toolkit"
 _PACKAGE, _CUDNN, _ROCM = "built_package", "cudnn_folder", "rocm_folder"
 _PKG_CONFIG = "pkg_config_first"
 _COLLECTED, _METADATA = "collected", "metadata"
@@ -52,7 +53,8 @@ _AT_BEGIN = re.compile(rb"(?:\A|\n|#\d{1,4} \d{1,6}\.\d{1,4} )\Z")
 VALUES: Mapping[bytes, _Value] = MappingProxyType(
     {
         b"Cuda compilation tools, release ": _Value(_TOOLKIT, re.compile(rb".{32}" + _VERSION)),
-        b"CUDA compiler identification is NVIDIA ": _Value(_TOOLKIT, re.compile(rb".{39}" + _VERSION)),
+        b"CUDA compiler identification is NVIDIA ": _Value(_COMPILER, re.compile(rb".{39}" + _VERSION)),
+        b"Found CUDAToolkit: /": _Value(_FOUND, re.compile(rb".{19}(/usr/local/cuda-(\d{1,2})\.(\d{1,2}))/")),
         b"Found CUDAToolkit: ": _Value(_TOOLKIT, re.compile(rb'[^\n]{0,300}?version "' + _VERSION)),
         b"Found CUDA: ": _Value(_TOOLKIT, re.compile(rb'[^\n]{0,300}?version "' + _VERSION)),
         b"FROM nvidia/cuda:": _Value(_TOOLKIT, re.compile(rb".{17}" + _VERSION)),
@@ -60,6 +62,7 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"cuda-nvcc-": _Value(_TOOLKIT, re.compile(rb".{10}" + _VERSION)),
         b"cuda-toolkit=": _Value(_TOOLKIT, re.compile(rb".{13}" + _VERSION)),
         b"The detected CUDA version (": _Value(_TOOLKIT, re.compile(rb".{27}" + _VERSION), last=True),
+        b"torch was compiled with ": _Value(_TORCH, re.compile(rb".{24}" + _VERSION), last=True),
         b"compile PyTorch (": _Value(_TORCH, re.compile(rb".{17}" + _VERSION), last=True),
         b"binaries were compiled with Cuda ": _Value(_TORCH, re.compile(rb".{33}" + _VERSION), last=True),
         b"PyTorch (": _Value(_TORCH, re.compile(rb".{9}" + _VERSION), last=True, behind=_AT_MARGIN),
@@ -105,6 +108,7 @@ UNKNOWN: Mapping[str, str] = MappingProxyType(
         _CUDNN: "/path/to/cudnn",
         _ROCM: "/opt/rocm",
         _PKG_CONFIG: "",
+        _NEWER: "",
     }
 )
 """The places of these values in a remedy, and what to write if the log does not have them."""
@@ -199,15 +203,23 @@ class LogValues:
             names[OLD_PIP] = _PIP_FIRST.format(self._said[OLD_PIP][0])
         if _METADATA in self._said and _COLLECTED in self._said:  # it failed before pip built a wheel
             names.setdefault(_PACKAGE, self._said[_COLLECTED][0])
-        toolkit = self._first(_TOOLKIT, _NVCC, _TORCH, _DRIVER)
-        names |= _architectures(self._first(_TOOLKIT, _NVCC))
-        names |= _compilers(self._first(_TOOLKIT, _NVCC), of_redhat=_REDHAT in self._said)
+        compiler = self._first(_COMPILER, _TOOLKIT, _NVCC)
+        toolkit = compiler or self._first(_TORCH, _DRIVER)
+        names |= _architectures(compiler)
+        names |= _compilers(compiler, of_redhat=_REDHAT in self._said)
+        names |= self._newer_than(compiler)
         torch = self._first(_TORCH)
         if toolkit:
             names |= {"cuda_version": ".".join(toolkit), "cuda_dashed": "-".join(toolkit), "cuda_major": toolkit[0]}
         if torch:
             names |= {"torch_cuda_version": ".".join(torch), "torch_cuda_dashed": "-".join(torch)}
         return names
+
+    def _newer_than(self, compiler: tuple[str, ...]) -> dict[str, str]:
+        """Return the folder of a toolkit that CMake found, if it is newer than the nvcc that compiles."""
+        folder, *version = self._first(_FOUND) or ("",)
+        newer = bool(compiler) and [int(part) for part in version] > [int(part) for part in compiler]
+        return {_NEWER: folder} if newer else {}
 
     def _first(self, *kinds: str) -> tuple[str, ...]:
         return next((self._said[kind] for kind in kinds if kind in self._said), ())

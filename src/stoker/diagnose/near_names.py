@@ -1,5 +1,6 @@
 """Names from the lines above a failure that its own line does not have: Python's version, the folders searched, the
-GPUs that nvcc compiled for, the package whose own code failed, libraries that a link names too early.
+GPUs that nvcc compiled for, the package whose own code failed, libraries that a link names too early,
+a path that falls apart at a space.
 
 Knows nothing of rules.
 Like names in the line they end up in commands that people paste, so each has a strict pattern.
@@ -10,7 +11,8 @@ from __future__ import annotations
 import re
 
 PYTHON, SEARCHED, GPUS, CALLER, FIRST = "python_version", "searched", "gpu_options", "caller", "libraries_first"
-NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER, FIRST)
+SPACED = "spaced_path"
+NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER, FIRST, SPACED)
 
 _PYTHONS = (
     re.compile(rb"/include/python(3\.\d{1,2})\b"),
@@ -35,6 +37,12 @@ _MOST_GPUS = 8
 _LINK = re.compile(rb"(?:: && )?(?:\S{0,200}[/-])?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-\d{1,2})? ")
 _LIBRARY = re.compile(rb"-l[A-Za-z0-9_][A-Za-z0-9_.+-]{0,60}")
 _MOST_LIBRARIES = 8
+
+_SPACED = re.compile(
+    rb"\s-c (/[A-Za-z0-9_.+/-]{1,200}+(?<!\.cu)(?<!\.cpp) [A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}+)"
+    rb"/[A-Za-z0-9_.+/-]{1,300}\.(?:cu|cpp|cc|c)(?=\s)"
+)
+"""A path with a space in it, which a command has without quotes."""
 
 _FRAME = re.compile(rb'\bFile "[^"\n]{0,300}?(?:/(?:site|dist)-packages/([A-Za-z0-9_]{1,60})/[^"\n]{1,200})?", line \d')
 _BACKENDS = {
@@ -66,6 +74,8 @@ def names_near(above: bytes) -> dict[str, str]:
         names[GPUS] = gpus
     if early := _libraries_first(above):
         names[FIRST] = early
+    if spaced := _SPACED.findall(above):
+        names[SPACED] = spaced[-1].decode("ascii")
     frames = _FRAME.findall(above)
     if frames and (backend := _BACKENDS.get(frames[-1].decode())):
         names[CALLER] = backend
