@@ -157,11 +157,13 @@ def _process(pid: int, ppid: int, comm: str, state: str = "S") -> Process:
     ],
 )
 def test_the_phase_is_the_innermost_worker(names: tuple[str, ...], phase: str) -> None:
-    assert phase_of([_process(10 + i, 9 + i, name) for i, name in enumerate(names)]) == phase
+    name, pid = phase_of([_process(10 + i, 9 + i, name) for i, name in enumerate(names)])
+    assert name == phase
+    assert (names[pid - 10] if pid else "") == phase, "the pid is that process's, not the shell's"
 
 
 def test_a_dead_pass_is_no_phase() -> None:
-    assert phase_of([_process(10, 9, "g++"), _process(11, 10, "cc1plus", "Z"), _process(12, 10, "as")]) == "as"
+    assert phase_of([_process(10, 9, "g++"), _process(11, 10, "cc1plus", "Z"), _process(12, 10, "as")]) == ("as", 12)
 
 
 @pytest.mark.parametrize(

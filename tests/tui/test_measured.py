@@ -34,6 +34,15 @@ def sampled(rss: int, state: str = "running") -> ev.Sampled:
     return replace(builds.sampled(0), jobs=(job,))
 
 
+def test_the_pid_is_that_of_the_process_in_the_column_before_it() -> None:
+    """Whoever took it to strace had the shell beside the word cc1plus."""
+    sample = sampled(GIB)
+    working = replace(sample, jobs=(replace(sample.jobs[0], phase_pid=7004),))
+    for event, pid in ((sample, "7000"), (working, "7004")):
+        rows = table(at(story().add(builds.NOW, event).state), 120, 4, JobView(), UNICODE)
+        assert f" cc1plus {pid} " in " ".join(" ".join(map(text_of, rows)).split())
+
+
 @pytest.mark.parametrize(
     ("seconds", "width", "text"),
     [(0.9, 13, "not measured"), (1.9, 8, "unknown"), (2.0, 8, "13.1 MiB"), (9.0, 13, "13.1 MiB")],

@@ -99,3 +99,5 @@ class JobSample:
     """By the process's own state: somebody else may have stopped it."""
     host: str = ""
     """The other machine that compiles it now; empty while this one does."""
+    phase_pid: int = 0
+    """The process that `phase` is the name of; 0: the job's own, or unknown."""

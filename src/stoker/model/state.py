@@ -176,6 +176,8 @@ class Job:
     """The other machine that compiles it now; empty while this one does."""
     elsewhere: float = 0.0
     """For how many seconds it had run when another machine last gave it back: it began again then, here."""
+    phase_pid: int = 0
+    """The process that `phase` is the name of; 0: `pid` itself, or unknown."""
 
     def age(self, now: float) -> float:
         """Return the seconds for which it has run at Unix time `now`, without time on deck and frozen."""

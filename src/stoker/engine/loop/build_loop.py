@@ -433,7 +433,7 @@ class BuildLoop:
         """Jobs on deck are left out: nothing changes there, and there may be hundreds."""
         known = ((use, self._jobs.by_key(use.job.key)) for use in report.running)
         return tuple(
-            JobSample(job.jid, use.rss, use.cpu_percent, use.phase, use.state, job.host)
+            JobSample(job.jid, use.rss, use.cpu_percent, use.phase, use.state, job.host, _phase_pid(use))
             for use, job in known
             if job is not None and not (job.counts and job.life is Life.ON_DECK)
         )
@@ -457,3 +457,8 @@ def _scheduler_started(book: SchedulerBook, version: str, parent: int | None) ->
     return ev.SchedulerStarted(
         book.sid, s.tool, s.pid, s.directory, version, s.width, parent, s.start_ticks, s.container, s.failures
     )
+
+
+def _phase_pid(use: JobUse) -> int:
+    """Return the process that works for a job, if that is not the job's own."""
+    return use.phase_pid if use.phase_pid != use.job.key[0] else 0

@@ -73,6 +73,7 @@ def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...], time:
                 expected=at_least(job.expected, peak),
                 cpu=s.cpu,
                 phase=s.phase,
+                phase_pid=s.phase_pid,
                 host=s.host,
                 course=job.course.with_sample(time, s.rss, s.cpu),
                 state="on_deck" if job.state == "on_deck" else s.state,

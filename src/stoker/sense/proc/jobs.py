@@ -102,6 +102,8 @@ class JobUse:
     """Whether that only prepares the request to another machine: a cache's server preprocesses for it."""
     archs: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds of nvcc's passes so far, by GPU architecture (arch_meter.py)."""
+    phase_pid: int = 0
+    """The process that `phase` is the name of; 0: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +304,7 @@ class JobTracker:
         rss = sum(p.held for p in both)
         launchers = [p for p in tree if self._launches(job, p)]
         itself, meter = _works_here(tree, launchers), self._arch_meter
+        phase, phase_pid = phase_of(both)
         # A launcher continues when its job is stopped.
         states = {p.state for p in [p for p in tree if p not in launchers] or tree} - {"Z"}
         # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
@@ -312,7 +315,7 @@ class JobTracker:
             max(rss, old.peak_rss if old else 0),
             round(percent, 1),
             ticks / CLK_TCK,
-            phase_of(both),
+            phase,
             "frozen" if stopped else "running",
             tuple(tuple((p.pid, p.start_ticks) for p in each.tree) for each in hosted),
             self._has_clients and starts_server(tree, now),
@@ -322,6 +325,7 @@ class JobTracker:
             itself or bool(hosted),
             not itself and bool(hosted) and all(each.prepares for each in hosted),
             meter.measure(job.key, both, now) if meter.used or any(p.comm in PASSES for p in both) else {},
+            phase_pid,
         )
 
     def _launches(self, job: JobProcess, process: Process) -> bool:

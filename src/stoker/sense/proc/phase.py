@@ -25,10 +25,10 @@ def innermost(processes: Collection[Process]) -> Process | None:
     return max(alive, key=lambda p: _telling(p, p.pid not in parents), default=None)
 
 
-def phase_of(processes: Collection[Process]) -> str:
-    """That process's name (at most 15 characters, as the kernel keeps it); empty when nothing is left."""
+def phase_of(processes: Collection[Process]) -> tuple[str, int]:
+    """That process's name (at most 15 characters, as the kernel keeps it) and pid; empty and 0 when nothing is left."""
     process = innermost(processes)
-    return process.comm if process is not None else ""
+    return (process.comm, process.pid) if process is not None else ("", 0)
 
 
 def _telling(process: Process, leaf: bool) -> tuple[int, int, bool, int, int]:
