@@ -96,16 +96,11 @@ def test_jobs_that_stoker_dropped_after_an_error_are_no_cause(stoker: Stoker, tm
     assert b"stoker: The source does not compile" in ran.stderr, ran.stderr
     (cause,) = json.loads(stoker.run("diagnose", "--json", "broken").stdout)["matches"]
     assert cause["rule"] == "compile-error"
-
-
-def test_without_the_journals_diagnosis_they_are_no_cause_either(stoker: Stoker, tmp_path: Path) -> None:
-    write_manifest(tmp_path)
-    stoker.run("run", "--plain", "--name", "broken", "-j", "1", "--", PYPI_NINJA)
     (build,) = stoker.state.glob("stoker/builds/broken*")
     told = (build / "journal.jsonl").read_bytes().splitlines(keepends=True)
     (build / "journal.jsonl").write_bytes(b"".join(line for line in told if b'"type":"diagnosed"' not in line))
     (cause,) = json.loads(stoker.run("diagnose", "--json", "broken").stdout)["matches"]
-    assert cause["rule"] == "compile-error"
+    assert cause["rule"] == "compile-error", "nor without the journal's diagnosis"
 
 
 def test_a_failure_stands_before_a_kill_that_was_not_the_kernels(stoker: Stoker, tmp_path: Path) -> None:
