@@ -109,6 +109,13 @@ def test_one_job_that_has_ended_says_little_of_others_unless_they_are_remembered
     assert spread(1, KNOWN) == pytest.approx(spread(4, KNOWN))
 
 
+def test_a_build_of_which_everything_is_remembered_has_a_band_before_anything_has_ended() -> None:
+    """Two minutes after the same build it was still "learning": 98 s, from half a second to five hours."""
+    found = time_left(left_of([10.0] * 20), [()], width=2.0, done=0.0, ended=0)
+    assert found.high < 8.0 * found.low, "shown"
+    assert found.high > 2.0 * found.seconds, "nobody knows yet what else the machine has to do"
+
+
 def ruled(done: float, rule: float, job: ExpectedJob = UNKNOWN) -> float:
     """The middle of a build of 1,000 s of which so many are done, where the rule of three says `rule` times as much."""
     left = 1000.0 - done

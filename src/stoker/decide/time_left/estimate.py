@@ -36,6 +36,10 @@ NARROW_FROM, LEAST_SHARE = 0.2, 0.01
 which on the band should be narrow, because the share is an estimate, too. No share counts as smaller than the second
 value."""
 
+MOST_EARLY = 3.0
+"""The highest power for what is remembered: how long these jobs take is known before any has ended, and what is not is
+the load of the machine. The band is then from less than half of the middle to 2.2 times that."""
+
 LEAST_ENDED = 4
 """Without history, the number of jobs that must have ended before the band is as narrow as the share allows: in a small
 build one job is a large share, and says nothing about the others. After one job the band says nothing; after two it
@@ -122,9 +126,15 @@ def time_left(
     if rule > 0.0:
         pull = min(1.0, max(LEAST_PULL, (PULL_NONE - share) / (PULL_NONE - PULL_FROM)))
         middle *= min(MOST_APART, max(1.0 / MOST_APART, rule / middle)) ** (pull * unknown)
-    early = max(_earliness(share), 1.0 + unknown * (max(1.0, LEAST_ENDED / max(1, ended)) ** 2 - 1.0))
+    early = max(_early(share, unknown), 1.0 + unknown * (max(1.0, LEAST_ENDED / max(1, ended)) ** 2 - 1.0))
     factor = (REMEMBERED_BAND * (WEIGHED_BAND / REMEMBERED_BAND) ** unknown) ** early
     return Estimated(middle, max(0.0, min(middle / factor, middle - 1.0)), max(middle * factor, middle + 1.0))
+
+
+def _early(share: float, unknown: float) -> float:
+    """Return the power if the share `unknown` of what is left is not remembered."""
+    early = _earliness(share)
+    return min(early, MOST_EARLY) + unknown * max(0.0, early - MOST_EARLY)
 
 
 def _earliness(share: float) -> float:
