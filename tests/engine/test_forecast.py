@@ -652,6 +652,22 @@ def test_the_rest_of_a_build_on_cores_that_have_become_free_is_told_by_the_cpu_t
     assert found.high < 30.0 - 1.25 * used, "what it would take if the cores were as busy as before"
 
 
+def test_what_samples_miss_of_short_jobs_says_nothing_of_a_long_one(plan_of: Write) -> None:
+    """Of ten jobs of 0.3 CPU seconds 0.2 were seen; the long one beside them needs what it needed before."""
+
+    def foretell(output: str, _tool: Tool, _argv: tuple[str, ...]) -> Foretold:
+        return Foretold(Stated("history", 10.0 if output == "d/10.o" else 0.3), GIB)
+
+    build = Build(Forecast(foretell), plan_of(objects(11), [()]), cores=2.0)
+    build.start(0.0, "d/10.o")
+    build.left(0.5)
+    for n in range(10):
+        build.start(n / 2, f"d/{n}.o")
+        build.end(n / 2 + 0.4, f"d/{n}.o", 0.4, cpu=0.2)
+    found = build.left(8.0, {"d/10.o": 7.0})
+    assert found.low <= 3.0 * 8.0 / 7.0 <= found.high
+
+
 def test_a_job_that_waits_for_something_else_than_a_core_says_nothing_of_the_cores(plan_of: Write) -> None:
     def foretell(_output: str, _tool: Tool, _argv: tuple[str, ...]) -> Foretold:
         return Foretold(Stated("history", 10.0), GIB)

@@ -73,6 +73,10 @@ runs: the load of a machine, and how many jobs share its cores, change within on
 SEEN_CPU, MOST_PACE = 0.2, 100.0
 """A running job shows its pace once it has used so many CPU seconds; a job that waits for something else has none."""
 
+TRUST_CPU = 10.0
+"""Stated CPU seconds count as if jobs of so many had needed just these: of jobs that take tenths of a second, the last
+sample misses a quarter."""
+
 TRUST_NEAR, TRUST_FAR = 2.0, 60.0
 """The pace of jobs that have ended has at most the weight of so many seconds of running ones: the first for the rest of
 those, the second for jobs that have not begun."""
@@ -241,7 +245,8 @@ class Durations:
                 seen[job.of] = RunSoFar(before.age + run.age, before.cpu + run.cpu)
         for of, run in seen.items():
             known = (self._stated_here if self._alone else self._stated).get(of, Took())
-            needs = self._needs[of] = self._needed.get(of, Took()).drawn(1.0, TRUST_STATED)
+            needed = self._needed.get(of, Took())
+            needs = self._needs[of] = (needed.seconds + TRUST_CPU) / (needed.stated + TRUST_CPU)
             ended, now = self._factors.get(of, 1.0) / needs, run.age / run.cpu
             near, far = (
                 ended * (now / ended) ** (run.age / (run.age + max(1.0, min(known.seconds, trust))))
