@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 
 PYTHON, SEARCHED, GPUS, CALLER, FIRST = "python_version", "searched", "gpu_options", "caller", "libraries_first"
-SPACED = "spaced_path"
-NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER, FIRST, SPACED)
+SPACED, COPIES = "spaced_path", "copies"
+NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER, FIRST, SPACED, COPIES)
 
 _PYTHONS = (
     re.compile(rb"/include/python(3\.\d{1,2})\b"),
@@ -28,6 +28,13 @@ _OF_OTHERS = re.compile(
 """Folders of the system and of installed packages, which are there."""
 
 _MOST_FOLDERS = 3
+
+_COPY = re.compile(
+    rb"\s-(?:I|isystem) ?((?:\.{0,2}/)?(?:[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}/){0,20}"
+    rb"(?:third[_-]?party|3rd[_-]?party|vendor(?:ed)?|extern(?:al)?|deps|contrib|bundled|subprojects|libs)"
+    rb"(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}){1,20})/?(?=\s)"
+)
+"""Folders in which projects keep copies of other projects."""
 
 _GPU = re.compile(
     rb"\s-arch[= ](?:sm|compute)_(\d{2,3}[af]?)(?=\s)|\bcode=\[?(?:compute_\d{2,3}[af]?,)?sm_(\d{2,3}[af]?)\b"
@@ -70,6 +77,8 @@ def names_near(above: bytes) -> dict[str, str]:
     folders = dict.fromkeys(one for one in _FOLDER.findall(command) if not _OF_OTHERS.search(one))
     if folders:
         names[SEARCHED] = " ".join(one.decode("ascii") for one in list(folders)[:_MOST_FOLDERS])
+    if copies := _copies(above):
+        names[COPIES] = copies
     if gpus := _gpu_options(above):
         names[GPUS] = gpus
     if early := _libraries_first(above):
@@ -80,6 +89,13 @@ def names_near(above: bytes) -> dict[str, str]:
     if frames and (backend := _BACKENDS.get(frames[-1].decode())):
         names[CALLER] = backend
     return names
+
+
+def _copies(above: bytes) -> str:
+    """Return the folders of copies of other projects in which the last command above searches for headers."""
+    command = next((line for line in reversed(above.split(b"\n")) if _COPY.search(line)), b"")
+    folders = dict.fromkeys(one.decode("ascii") for one in _COPY.findall(command))
+    return " ".join(list(folders)[:_MOST_FOLDERS])
 
 
 def _gpu_options(above: bytes) -> str:
