@@ -212,6 +212,37 @@ LOGS = {
         "free-threaded-unsupported",
         "instead of python3.13t",
     ),
+    "a branch that git clone does not find": (
+        ("$ git clone -b 2.7 https://git.invalid/a/b.git\nfatal: Remote branch 2.7 not found in upstream origin\n"),
+        "pip-git-no-revision",
+        "git ls-remote --heads --tags https://git.invalid/a/b.git",
+    ),
+    "a submodule by ssh": (
+        (
+            "git@git.invalid: Permission denied (publickey).\n"
+            "fatal: clone of 'git@git.invalid:a/b.git' into submodule path '/src/b' failed\n"
+        ),
+        "submodule-by-ssh",
+        "url.https://git.invalid/.insteadOf git@git.invalid:",
+    ),
+    "a download in the setup": (
+        (
+            "socket.gaierror: [Errno -3] Temporary failure in name resolution\n"
+            "OSError: Failed to download FreeType. Please download one of ['u'] and extract it\n"
+            "error: failed-wheel-build-for-install\n"
+        ),
+        "matplotlib-downloads",
+        "system_freetype = true",
+    ),
+    "a trial of mpi4py's": (
+        (
+            "_configtest.c:2:10: fatal error: mpi.h: No such file or directory\n"
+            "removing: _configtest.c _configtest.o\n"
+            "error: Cannot compile MPI programs. Check your configuration!!!\n"
+        ),
+        "mpi4py-no-mpi",
+        "libopenmpi-dev",
+    ),
     "a gem": ("zlib is missing; necessary for building libxml2\n", "ruby-library-missing", "apt install zlib1g-dev"),
     "a program that setup.py asks": (
         "__main__.ConfigurationError: Could not run curl-config: [Errno 2] No such file or directory: 'curl-config'\n",

@@ -143,6 +143,14 @@ CASES = [
         "pip",
     ),
     Case(
+        "pip-requirements-as-name",
+        {"wheel.py": WHEEL, "requirements.txt": "p==1\n"},
+        "python3 wheel.py p 1; " + ALONE + "pip install --target d -f . ${WHAT-requirements.txt}",
+        "pip install -r requirements.txt",
+        "export WHAT='-r requirements.txt'; {}  # pip install -r requirements.txt",
+        "pip",
+    ),
+    Case(
         "pip-archive-gone",
         {"wheel.py": WHEEL},
         "mkdir -p out dist; (cd out; python3 ../wheel.py p 1); "

@@ -76,7 +76,7 @@ _STOPPED = re.compile(
     r"""\S{0,200}make(?:\[\d{1,4}+\])?:\ \*\*\*\ |ninja:\ build\ stopped|configuring\ incomplete|collect2:[ ]
     |(?:\S{0,100}\ )?error:\ (?:legacy-install-failure|
         command\ (?:.{1,300}\ failed|errored\ out\ with|["'`/])|complete\ output\ from\ command|subprocess-exited
-        |builder\ for\ |metadata-generation-failed|failed\ building[ ]
+        |builder\ for\ |metadata-generation-failed|failed-wheel-build|failed\ building[ ]
         |process\ |failed\ to\ (?:solve|build)|could\ not\ (?:compile|build)\ |recipe\ for|build\ failed
         |failed\ to\ run\ custom\ build|linking\ with\ |aborting\ due\ to)
     |.{0,200}(?:calledprocesserror:\ |\breturned\ (?:a\ )?non-zero|did\ not\ (?:run|complete)\ successfully)
