@@ -464,6 +464,38 @@ CASES = [
         "sed -i 's/^build b: t a/build b: t/' build.ninja; {}  # take one arrow of the line out",
         "ninja",
     ),
+    Case(
+        "cmake-standard-value",
+        {"p/CMakeLists.txt": C, "p/a.c": MAIN},
+        "rm -rf b; cmake -S p -B b ${STD:--DCMAKE_C_STANDARD=c11}",
+        "-DCMAKE_C_STANDARD=11",
+        "export STD=-DCMAKE_C_STANDARD=11; {}",
+        "gcc cmake make",
+    ),
+    Case(
+        "cmake-variable-without-value",
+        {"CMakeLists.txt": NONE},
+        "cmake -S . -B b -DFOO = 1",
+        "-DFOO=",
+        "cmake -S . -B b -DFOO=1",
+        "cmake",
+    ),
+    Case(
+        "ninja-target-misspelt",
+        {"build.ninja": "rule t\n command = touch $out\nbuild install: t\n"},
+        "ninja instal",
+        "ninja install",
+        "ninja install",
+        "ninja",
+    ),
+    Case(
+        "library-before-objects",
+        {"a.c": "#include <math.h>\nint main(int c, char **v) { return log2(c) < 0; }\n"},
+        "gcc -fno-builtin -c a.c && make LDFLAGS='-Wl,--as-needed -lm' -f /dev/null a",
+        "make LDFLAGS= LDLIBS='-lm'",
+        "gcc -fno-builtin -c a.c; make LDFLAGS= LDLIBS='-lm' -f /dev/null a",
+        "gcc make",
+    ),
 ]
 
 
