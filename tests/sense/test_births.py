@@ -13,8 +13,15 @@ from support.program import until
 ME = os.getpid()
 
 
-def test_a_child_is_told_once_and_somebody_elses_never() -> None:
+def watch_from_now() -> BirthWatch:
+    """A watch that has met the children that other tests of this process have left."""
     watch = BirthWatch()
+    watch.look({ME})
+    return watch
+
+
+def test_a_child_is_told_once_and_somebody_elses_never() -> None:
+    watch = watch_from_now()
     with subprocess.Popen(["sh", "-c", "sleep 30 & echo; wait"], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
@@ -27,7 +34,7 @@ def test_a_child_is_told_once_and_somebody_elses_never() -> None:
 
 def test_threads_of_a_child_are_no_children() -> None:
     code = "import threading, time; [threading.Thread(target=time.sleep, args=(30,), daemon=True).start() for _ in range(5)]; print(flush=True); time.sleep(30)"  # noqa: E501
-    watch = BirthWatch()
+    watch = watch_from_now()
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
@@ -67,7 +74,7 @@ def test_the_kernels_own_lists_of_children_are_used_where_there_are_any(tmp_path
 
 
 def test_many_births_between_two_looks_are_all_found() -> None:
-    watch = BirthWatch()
+    watch = watch_from_now()
     children = [subprocess.Popen(["sleep", "30"]) for _ in range(60)]
     try:
         found: set[int] = set()

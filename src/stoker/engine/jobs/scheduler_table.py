@@ -186,7 +186,7 @@ class SchedulerTable:
             return []
         if tracked.knows_log:
             entries, heir = log.read_new(), self._heir(tracked)
-            cut = _end_of_run(entries, heir.started, now) if heir is not None else len(entries)
+            cut = _end_of_run(entries, book.started, heir.started, now) if heir is not None else len(entries)
             finished = book.recorded(entries[:cut], just_scanned=just_scanned)
             return [*finished, *heir.recorded(entries[cut:], just_scanned=just_scanned)] if heir else finished
         tracked.knows_log = True
@@ -215,12 +215,15 @@ def _left_behind(before: state_of.Scheduler) -> SchedulerProcess:
     )
 
 
-def _end_of_run(entries: Sequence[Entry], next_start: float, now: float) -> int:
-    """Return how many of `entries`, read at Unix time `now`, come before those of a ninja that started at `next_start`.
+def _end_of_run(entries: Sequence[Entry], started: float, next_start: float, now: float) -> int:
+    """Return how many of `entries`, read at Unix time `now`, belong to a ninja that started at `started` and come
+    before those of the next one, which started at `next_start`.
 
-    From 1.12 on ninja records when a command started, which reveals its own start. 1.11 records when it ended, so a
-    long job would seem to come from a later ninja, which has not run for so long. Before that, all count for the first.
+    From 1.12 on ninja records when a command started, which reveals its own start: of two in quick succession, the one
+    that it is nearer to. 1.11 records when it ended, so a long job would seem to come from a later ninja, which has not
+    run for so long. Before that, all count for the first.
     """
+    first_of_next = max(next_start - CLOCK_SLACK, (started + next_start) / 2)
     latest_end = (now - next_start + CLOCK_SLACK) * 1000
     starts = (e.mtime / 1e9 - e.start_ms / 1000 if e.end_ms <= latest_end else 0.0 for e in entries)
-    return next((i for i, start in enumerate(starts) if start >= next_start - CLOCK_SLACK), len(entries))
+    return next((i for i, start in enumerate(starts) if start >= first_of_next), len(entries))
