@@ -180,6 +180,13 @@ def test_memory_is_bounded_whatever_the_log_holds(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
+UNLINKABLE = b"""CMake Error at src/CMakeLists.txt:14 (target_link_libraries):
+  Target "store" links to:
+
+    Arrow::arrow_static
+
+  but the target was not found.  Possible reasons include:"""
+
 PIECES = st.sampled_from(
     [example.encode() for rule in shipped_rules() for example in rule.examples]
     + [pattern.words for rule in shipped_rules() for pattern in rule.patterns]
@@ -213,6 +220,7 @@ def test_any_bytes_are_taken_and_nothing_harmful_comes_out(log: bytes) -> None:
 
 @given(JUNK, st.integers(1, 300))
 @example(b"FAILED: a.o\n nvcc -c a.cu -o a.o\nFAILED: b.o\n nvcc -c b.cu -o b.o", 1)  # known by the lines after it
+@example(2 * UNLINKABLE, 1)  # a message is folded where a portion ends, too
 def test_it_does_not_matter_in_what_portions_a_log_comes(log: bytes, size: int) -> None:
     whole = [(m.rule.id, m.line, m.text, m.count) for m in matches(log)]
     usual = blocks.PORTION

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from package.conftest import TAG, Machine
+from stoker.package.write_wheel import new_archive
 from support.wheels import distribution, record, zipped
 
 INFO = "pack-1.0.dist-info"
@@ -173,6 +174,19 @@ def test_who_is_interrupted_leaves_no_half_wheel(machine: Machine, number: int) 
 
     assert process.returncode == 130
     assert left_in(machine) == []
+
+
+def interrupted_with_an_open_member(path: Path, members: list[Any]) -> None:
+    with new_archive(path, 6) as archive:
+        members.append(archive.open("member", "w"))
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_a_member_is_opened_stays_an_interrupt(tmp_path: Path) -> None:
+    members: list[Any] = []  # kept, since a member that nobody holds closes itself
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_with_an_open_member(tmp_path / "w.whl", members)
+    members[0].close()
 
 
 def noise(size: int) -> bytes:

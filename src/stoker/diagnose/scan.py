@@ -397,6 +397,8 @@ class Scanner:
     def _look_at_folded(self, block: Block, head: int, line: int, step: int) -> None:
         """Look at what a message says across its line ends."""
         lines = Neighbours(block, head, line).body()
+        if block.data.count(b"\n", head) <= len(lines):  # the message continues in the next block
+            block = block._replace(data=block.data + block.after, after=b"")
         start = head
         for at in range(len(lines)):
             start = block.data.find(b"\n", start) + 1

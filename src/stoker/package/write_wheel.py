@@ -8,6 +8,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,12 +44,11 @@ def write_wheel(parts: WheelParts, path: Path, level: int, progress: Progress) -
 
     Its files are in the old order, the new ones before the folder of METADATA, which ends the archive (PEP 427).
     """
-    kind = zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED
     rows: list[tuple[str, str, str]] = []
     total, done = _size(parts), 0
-    with zipfile.ZipFile(path, "w", kind, compresslevel=level or None, strict_timestamps=False) as archive:
+    with new_archive(path, level) as archive:
         for info, size, blocks in _members(parts):
-            info.compress_type = kind
+            info.compress_type = archive.compression
             digest, written = hashlib.sha256(), 0
             with archive.open(info, "w", force_zip64=size >= zipfile.ZIP64_LIMIT) as out:
                 for block in blocks:
@@ -60,8 +60,22 @@ def write_wheel(parts: WheelParts, path: Path, level: int, progress: Progress) -
             rows.append((info.filename, f"sha256={_encoded(digest.digest())}", str(written)))
         name = f"{parts.wheel.info_folder}/RECORD"
         record = _info(name, _old(parts.wheel, f"{parts.wheel.info_folder}/WHEEL"))
-        record.compress_type = kind
+        record.compress_type = archive.compression
         archive.writestr(record, _table([*rows, (name, "", "")]))
+
+
+@contextmanager
+def new_archive(path: Path, level: int) -> Iterator[zipfile.ZipFile]:
+    """Open a new archive, deflated by `level` (0: stored). Raises OSError."""
+    kind = zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED
+    try:
+        with zipfile.ZipFile(path, "w", kind, compresslevel=level or None, strict_timestamps=False) as archive:
+            yield archive
+    except ValueError as err:
+        # Interrupted while it opens a member, an archive cannot be closed; the interrupt is the news.
+        if isinstance(err.__context__, KeyboardInterrupt):
+            raise err.__context__ from None
+        raise
 
 
 def _members(parts: WheelParts) -> Iterator[tuple[zipfile.ZipInfo, int, Iterable[bytes]]]:
