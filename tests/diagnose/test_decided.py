@@ -167,3 +167,45 @@ def test_wheels_that_the_command_forbids_are_not_said_to_be_missing() -> None:
 @pytest.mark.parametrize("rule", [rule for rule in RULES if EXPORTED.search(rule.remedy)], ids=lambda rule: rule.id)
 def test_flags_that_are_exported_do_not_reach_a_makefile_with_its_own(rule: Rule) -> None:
     assert re.search(r"make (?:CFLAGS|CXXFLAGS)=", rule.remedy)
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("loop.c:4:5: error: implicit declaration of function ‘_PyInterpreterState_GetConfig’; did you mean", "python"),
+        ("dec.c:9:5: error: implicit declaration of function ‘avcodec_decode_video2’", "ffmpeg"),
+        ("k.cpp:9:5: error: ‘cudnnSetRNNDescriptor_v6’ was not declared in this scope", "cudnn"),
+    ],
+)
+def test_who_knows_the_interface_comes_before_who_knows_the_compilers_option(said: str, rule: str) -> None:
+    for option in ("-Wimplicit-function-declaration", "-Werror=implicit-function-declaration", "-fpermissive"):
+        assert first(f"{said} [{option}]\n   4 | call();\n").rule.startswith(rule)
+
+
+def test_what_python_took_away_explains_the_stricter_compilers_errors_above_it() -> None:
+    strict = "loop.c:4:5: error: implicit declaration of function ‘_PyGen_Send’ [-Wimplicit-function-declaration]\n"
+    assert first(strict).rule == "c-too-strict"
+    gone = "loop.c:9:27: error: too few arguments to function ‘_PyLong_AsByteArray’\n"
+    assert first(strict + gone).rule == "python-c-api-313"
+
+
+def test_an_isolated_build_does_not_see_a_tool_that_pip_installs_outside() -> None:
+    said = "  CMake 3.26 or higher is required.  You are running version 3.25.1\n"
+    for isolated in ("  Installing build dependencies: started\n", "/root/.cache/uv/builds-v0/.tmpQ/bin/python\n"):
+        assert "--no-build-isolation" in first(isolated + said).remedy
+    assert first(said).remedy.startswith("pip install -U cmake")
+
+
+def test_a_static_librarys_needs_are_not_said_of_configure_without_one() -> None:
+    missing = "/usr/bin/ld: libstore.a(store.o): in function `sum':\nstore.c:5: undefined reference to `crc_update'\n"
+    assert first(missing).rule == "static-library-order"
+    assert "-lstore -lOTHER -lm" in first(missing).remedy
+    link = "gcc -L. m.o -lm -lcrc -lstore -o app\n"
+    assert "LDLIBS='-lstore -lcrc -lstore -lm'" in first(link + missing).remedy
+    assert "configure" in first(f"{missing}ERROR: store not found using pkg-config\n").why
+
+
+def test_the_architectures_own_set_is_the_same_card() -> None:
+    said = "ptxas a.ptx, line 32; error   : Instruction '{}' not supported on .target '{}'\n"
+    assert "-gencode arch=compute_90a,code=sm_90a" in first(said.format("setmaxnreg.inc", "sm_90")).remedy
+    assert "Leave sm_80 out" in first(said.format("wgmma.fence", "sm_80")).remedy

@@ -252,7 +252,7 @@ FIRST_CAUSE = {
     "proxy-407": ("proxy-failed", 1),
     "proxy-refused": ("fetch-failed", 1),
     "proxy": ("proxy-failed", 1),
-    "ptxas-target": ("ptxas-instruction-refused", 1),
+    "ptxas-target": ("ptxas-instruction-too-new", 1),
     "ptxas-version": ("two-cuda-versions", 1),
     "ptxas": ("shared-memory-exceeded", 1),
     "python-attribute": ("python-too-new", 3),

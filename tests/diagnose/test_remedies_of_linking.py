@@ -263,10 +263,24 @@ CASES = [
             "d/x.pc": "Name: x\nDescription: x\nVersion: 1\nLibs: -Llib -lx\nLibs.private: -lm\n",
         },
         "mkdir -p lib; gcc -c x.c && ar rc lib/libx.a x.o; export PKG_CONFIG_PATH=$PWD/d;"
-        ' eval "$FIRST"; gcc m.c ${LIBS-$(pkg-config --libs x)} -o app',
+        ' eval "$FIRST"; gcc m.c ${LIBS-$(pkg-config --libs x)} -o app'
+        " || { echo 'ERROR: libx not found using pkg-config'; false; }",
         'LIBS="$(pkg-config --static --libs x)"',
         "export FIRST='LIBS=\"$(pkg-config --static --libs x)\"'; {}",
         "gcc pkg-config",
+    ),
+    Case(
+        "static-library-order",
+        {
+            "s.c": "#include <math.h>\nint sum(int n);\nint score(int n) { return sum(n) + pow(n, n); }\n",
+            "c.c": "int sum(int n) { return n; }\n",
+            "m.c": "int score(int n);\nint main(int n, char **v) { return score(n) != 2; }\n",
+            "Makefile": "LDLIBS = -lm -lcrc -lstore\napp: m.c\n\t$(CC) -L. m.c $(LDLIBS) -o app\n",
+        },
+        'gcc -c s.c c.c && ar rc libstore.a s.o && ar rc libcrc.a c.o; eval "${FIRST-make}"',
+        "make LDLIBS='-lstore -lcrc -lstore -lm'",
+        "export FIRST=\"make LDLIBS='-lstore -lcrc -lstore -lm'\"; {}",
+        "gcc make",
     ),
     Case(
         "archive-member-missing",

@@ -16,6 +16,7 @@ _PACKAGE, _CUDNN, _ROCM = "built_package", "cudnn_folder", "rocm_folder"
 _PKG_CONFIG = "pkg_config_first"
 _COLLECTED, _METADATA = "collected", "metadata"
 _REDHAT = "of_redhat"
+_ISOLATED = "isolated_build"
 
 OLD_PIP = "old_pip"
 """What a remedy for something missing begins with if the log says that pip is too old for today's wheels."""
@@ -80,6 +81,8 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"error: metadata-generation-failed": _Value(_METADATA, re.compile(rb"")),
         b"Complete output from command python setup.py egg_info": _Value(_METADATA, re.compile(rb"")),
         b"/opt/rocm-": _Value(_ROCM, re.compile(rb"(/opt/rocm-\d[\d.]{0,12}\d)(?=[\s/\"':])")),
+        b"Installing build dependencies": _Value(_ISOLATED, re.compile(rb"")),
+        b"/builds-v0/.tmp": _Value(_ISOLATED, re.compile(rb"")),
         b"/opt/rh/": _Value(_REDHAT, re.compile(rb"/opt/rh/")),
         b"entOS": _Value(_REDHAT, re.compile(rb"entOS")),
         b"@centos": _Value(_REDHAT, re.compile(rb"@centos")),
@@ -108,10 +111,18 @@ UNKNOWN: Mapping[str, str] = MappingProxyType(
         _CUDNN: "/path/to/cudnn",
         _ROCM: "/opt/rocm",
         _PKG_CONFIG: "",
+        _ISOLATED: "",
         _NEWER: "",
     }
 )
 """The places of these values in a remedy, and what to write if the log does not have them."""
+
+_IN_ISOLATION = (
+    "This build is isolated: a tool that pip installed outside does not run in it. Take one that is new enough from "
+    "apt or conda, first on PATH, or put it into requires under [build-system] of pyproject.toml, or install it and "
+    "the others of that list and build with --no-build-isolation. Without isolation: "
+)
+"""What a remedy that names a tool of pip's begins with if pip or uv builds in an environment of its own."""
 
 _NO_PKG_CONFIG = (
     "pkg-config is missing too, without which Meson finds little: apt install pkg-config (Fedora: dnf install "
@@ -199,6 +210,8 @@ class LogValues:
         names: dict[str, str] = {kind: said[0] for kind, said in self._said.items() if kind in UNKNOWN and said}
         if _PKG_CONFIG in self._said:
             names[_PKG_CONFIG] = _NO_PKG_CONFIG
+        if _ISOLATED in self._said:
+            names[_ISOLATED] = _IN_ISOLATION
         if OLD_PIP in self._said:
             names[OLD_PIP] = _PIP_FIRST.format(self._said[OLD_PIP][0])
         if _METADATA in self._said and _COLLECTED in self._said:  # it failed before pip built a wheel

@@ -184,7 +184,8 @@ def _decided(groups: Sequence[list[Match]]) -> list[list[Match]]:
     lines = {m.line for placed in evidence for m in placed}
     alone = (ms for ms in groups if ms and not ms[0].rule.beside and ms[0].rule.id not in placed_rules)
     others = [[m for m in ms if not (m.rule.rank and m.line in lines)] for ms in alone]
-    rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in (*others, *evidence)]
+    ordered = (*evidence, *others)  # of two about one line, the evidence comes first
+    rest = [[m for m in ms if (m.rule.id, m.line) not in settled] for ms in ordered]
     return [ms for ms in rest if ms]
 
 

@@ -1,5 +1,5 @@
 """Names from the lines above a failure that its own line does not have: Python's version, the folders searched, the
-GPUs that nvcc compiled for, the package whose own code failed, libraries that a link names too early,
+GPUs that nvcc compiled for, the package whose own code failed, libraries of a link or those that it names too early,
 a path that falls apart at a space.
 
 Knows nothing of rules.
@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 
 PYTHON, SEARCHED, GPUS, CALLER, FIRST = "python_version", "searched", "gpu_options", "caller", "libraries_first"
-SPACED, COPIES = "spaced_path", "copies"
-NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER, FIRST, SPACED, COPIES)
+SPACED, COPIES, GIVEN = "spaced_path", "copies", "libraries_given"
+NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER, FIRST, SPACED, COPIES, GIVEN)
 
 _PYTHONS = (
     re.compile(rb"/include/python(3\.\d{1,2})\b"),
@@ -44,6 +44,8 @@ _MOST_GPUS = 8
 _LINK = re.compile(rb"(?:: && )?(?:\S{0,200}[/-])?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-\d{1,2})? ")
 _LIBRARY = re.compile(rb"-l[A-Za-z0-9_][A-Za-z0-9_.+-]{0,60}")
 _MOST_LIBRARIES = 8
+_OF_SYSTEM = (b"-lm", b"-lpthread", b"-ldl", b"-lrt", b"-latomic", b"-lstdc++")
+"""Libraries that need none of the others, so that they stand last."""
 
 _SPACED = re.compile(
     rb"\s-c (/[A-Za-z0-9_.+/-]{1,200}+(?<!\.cu)(?<!\.cpp) [A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}+)"
@@ -83,6 +85,8 @@ def names_near(above: bytes) -> dict[str, str]:
         names[GPUS] = gpus
     if early := _libraries_first(above):
         names[FIRST] = early
+    if given := _libraries_given(above):
+        names[GIVEN] = given
     if spaced := _SPACED.findall(above):
         names[SPACED] = spaced[-1].decode("ascii")
     frames = _FRAME.findall(above)
@@ -117,3 +121,14 @@ def _libraries_first(above: bytes) -> str:
         return ""
     named = [command[at] for at in libraries if _LIBRARY.fullmatch(command[at])]
     return " ".join(one.decode("ascii") for one in named[:_MOST_LIBRARIES])
+
+
+def _libraries_given(above: bytes) -> str:
+    """Return the -l options of the last link above, the system's last; empty unless it names two of others or more."""
+    commands = (line.strip() for line in reversed(above.split(b"\n")))
+    command = next((line for line in commands if b" -l" in line and _LINK.match(line)), b"")
+    named = list(dict.fromkeys(word for word in command.split() if _LIBRARY.fullmatch(word)))
+    own = [one for one in named if one not in _OF_SYSTEM]
+    if len(own) < 2 or len(named) > _MOST_LIBRARIES:
+        return ""
+    return b" ".join((*own, *(one for one in named if one in _OF_SYSTEM))).decode("ascii")

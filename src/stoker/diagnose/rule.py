@@ -23,9 +23,9 @@ from stoker.diagnose.provider import LOOKUPS, MESSAGE
 from stoker.model.diagnosis import ACTION_KINDS
 
 RANKS = ("specific", "table", "general", "last")
-"""The order of causes within a step: a specific rule comes before one that looks a name up in tables, that one before a
-general one (a missing header, a killed step), and all of them before one that only knows that something is wrong (a
-compile error)."""
+"""The order of causes within a step: a specific rule comes before one that looks a name up in tables or knows only the
+option of the compiler's message, that one before a general one (a missing header, a killed step), and all of them
+before one that only knows that something is wrong (a compile error)."""
 
 ACTIONS = ("none", *ACTION_KINDS)
 """What may be done about a failure safely and without a person's judgement; only named here, carried out elsewhere."""
