@@ -57,7 +57,7 @@ CASES = [
         CMAKE.format("-DCMAKE_CXX_STANDARD=14"),
     ),
     Case(
-        "standard-too-old",
+        "cxx-standard-of-name",
         {
             "CMakeLists.txt": f"{CXX}add_executable(app main.cpp)\n",
             "main.cpp": "#include <optional>\nint main() { return std::optional<int>(0).value(); }\n",

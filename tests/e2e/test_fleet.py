@@ -31,7 +31,7 @@ SECRET = "hunter2-of-the-test"
 @pytest.fixture
 def env(stoker: Stoker) -> dict[str, str]:
     stoker.env |= caches.surroundings(stoker.root)
-    stoker.env["MINE"] = SECRET
+    stoker.env |= {"MINE": SECRET, "PAUSE": "3"}
     return stoker.env
 
 

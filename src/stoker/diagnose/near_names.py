@@ -9,6 +9,9 @@ Like names in the line they end up in commands that people paste, so each has a 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from stoker.diagnose.wrappers import unwrapped
 
 PYTHON, SEARCHED, GPUS, CALLER, FIRST = "python_version", "searched", "gpu_options", "caller", "libraries_first"
 SPACED, COPIES, GIVEN = "spaced_path", "copies", "libraries_given"
@@ -111,10 +114,18 @@ def _gpu_options(above: bytes) -> str:
     return " ".join(f"-gencode arch=compute_{gpu},code=sm_{gpu}" for gpu in gpus)
 
 
+def _links(above: bytes) -> Iterator[bytes]:
+    """Yield the links above that name libraries, as their tool wrote them, the last one first."""
+    for line in reversed(above.split(b"\n")):
+        for part in reversed(line.split(b"\r")) if b" -l" in line else ():
+            command = unwrapped(part).strip().encode()
+            if _LINK.match(command):
+                yield command
+
+
 def _libraries_first(above: bytes) -> str:
     """Return the -l options of the last link above if all of them precede its objects; empty otherwise."""
-    commands = (line.strip() for line in reversed(above.split(b"\n")))
-    command = next((line for line in commands if b" -l" in line and b".o" in line and _LINK.match(line)), b"").split()
+    command = next((link for link in _links(above) if b".o" in link), b"").split()
     libraries = [at for at, word in enumerate(command) if word.startswith(b"-l")]
     objects = [at for at, word in enumerate(command) if word.endswith(b".o")]
     if not libraries or not objects or max(libraries) > min(objects):
@@ -125,8 +136,7 @@ def _libraries_first(above: bytes) -> str:
 
 def _libraries_given(above: bytes) -> str:
     """Return the -l options of the last link above, the system's last; empty unless it names two of others or more."""
-    commands = (line.strip() for line in reversed(above.split(b"\n")))
-    command = next((line for line in commands if b" -l" in line and _LINK.match(line)), b"")
+    command = next(_links(above), b"")
     named = list(dict.fromkeys(word for word in command.split() if _LIBRARY.fullmatch(word)))
     own = [one for one in named if one not in _OF_SYSTEM]
     if len(own) < 2 or len(named) > _MOST_LIBRARIES:
