@@ -78,8 +78,9 @@ def test_attempts_are_counted_for_each_step(start: Start, tmp_path: Path) -> Non
 def test_the_engine_is_woken_when_a_step_begins(start: Start, tmp_path: Path) -> None:
     waits = "until [ -e go ]; do sleep 0.05; done"
     paths = start("unused", engine=AGAIN_ONCE, steps=[step(tmp_path, "one", "true"), step(tmp_path, "two", waits)])
-    until((paths.root / "woken").exists)
-    assert (paths.root / "woken").read_text().split()[0] == "2"
+    woken = paths.root / "woken"
+    steps = until(lambda: woken.exists() and woken.read_text().split())
+    assert steps[0] == "2"
     assert supervisor_of(paths)["step"] == 2
     (tmp_path / "go").touch()
     assert exit_of(paths)["exit_code"] == 0

@@ -25,7 +25,7 @@ from stoker.launch.refusals import LaunchError
 from stoker.launch.request import BuildRequest
 from stoker.launch.start import launch
 from stoker.supervisor import program as program_module
-from support.program import kill_supervisors
+from support.program import kill_supervisors, supervisors_in
 from support.supervisors import DYING_ENGINE, LATE_ENGINE, Start, alive, exit_of, supervisor_of, until
 
 STEP = {"name": "x", "command": ["x"], "cwd": "/"}
@@ -195,12 +195,15 @@ def test_an_engine_that_was_given_up_comes_back_after_a_rest(start: Start, tmp_p
 def test_without_its_supervisor_a_build_can_still_be_stopped(start: Start) -> None:
     paths = start("sh", "-c", "sleep 1000 & echo started; wait")
     until(lambda: paths.output.exists() and b"started" in paths.output.read_bytes())
-    supervisor = supervisor_of(paths)
     engine = int(until(lambda: (paths.root / "engines").exists() and (paths.root / "engines").read_text()))
-    kill_supervisors(supervisor)
-    until(lambda: not alive(supervisor["supervisor_pid"]))
+
+    def none_is_left() -> bool:
+        kill_supervisors(supervisor_of(paths))  # a standby may have come meanwhile
+        return not any(alive(pid) for pid in supervisors_in(supervisor_of(paths)))
+
+    until(none_is_left)
     stop_build(paths, force=False)
-    until(lambda: not alive(supervisor["build_pid"]))
+    until(lambda: not alive(supervisor_of(paths)["build_pid"]))
     os.kill(engine, signal.SIGKILL)
     with pytest.raises(NothingToStopError):
         stop_build(paths, force=False)
