@@ -9,7 +9,8 @@ Like names in the line they end up in commands that people paste, so each has a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 from stoker.diagnose.wrappers import unwrapped
 
@@ -71,47 +72,55 @@ _BACKENDS = {
 themselves need."""
 
 
-def names_near(above: bytes) -> dict[str, str]:
-    """Return the names in the lines above a failure; those that are not there are left out."""
-    names = {}
-    for regex in _PYTHONS:
-        if (said := regex.findall(above)) and (last := said[-1].decode()):
-            names[PYTHON] = last if "." in last else f"3.{last[1:]}"
-            break
-    command = next((line for line in reversed(above.split(b"\n")) if _FOLDER.search(line)), b"")
-    folders = dict.fromkeys(one for one in _FOLDER.findall(command) if not _OF_OTHERS.search(one))
-    if folders:
-        names[SEARCHED] = " ".join(one.decode("ascii") for one in list(folders)[:_MOST_FOLDERS])
-    if copies := _copies(above):
-        names[COPIES] = copies
-    if gpus := _gpu_options(above):
-        names[GPUS] = gpus
-    if early := _libraries_first(above):
-        names[FIRST] = early
-    if given := _libraries_given(above):
-        names[GIVEN] = given
-    if spaced := _SPACED.findall(above):
-        names[SPACED] = spaced[-1].decode("ascii")
-    frames = _FRAME.findall(above)
-    if frames and (backend := _BACKENDS.get(frames[-1].decode())):
-        names[CALLER] = backend
-    return names
+def names_near(above: bytes, wanted: Iterable[str] = NEAR_KINDS) -> dict[str, str]:
+    """Return the wanted names in the lines above a failure; those that are not there are left out."""
+    return {name: said for name in wanted if name in _FINDERS and (said := _FINDERS[name](above))}
+
+
+def _python_version(above: bytes) -> str:
+    """Return the version of the Python for which the last command builds, as 3.N."""
+    said = next((found[-1].decode() for regex in _PYTHONS if (found := regex.findall(above))), "")
+    return said if not said or "." in said else f"3.{said[1:]}"
+
+
+def _searched(above: bytes) -> str:
+    """Return the project's own folders in which the last command above searches for headers."""
+    folders = dict.fromkeys(_FOLDER.findall(_last_line_with(_FOLDER, above)))
+    return _joined(one for one in folders if not _OF_OTHERS.search(one))
 
 
 def _copies(above: bytes) -> str:
     """Return the folders of copies of other projects in which the last command above searches for headers."""
-    command = next((line for line in reversed(above.split(b"\n")) if _COPY.search(line)), b"")
-    folders = dict.fromkeys(one.decode("ascii") for one in _COPY.findall(command))
-    return " ".join(list(folders)[:_MOST_FOLDERS])
+    return _joined(dict.fromkeys(_COPY.findall(_last_line_with(_COPY, above))))
+
+
+def _last_line_with(pattern: re.Pattern[bytes], above: bytes) -> bytes:
+    return next((line for line in reversed(above.split(b"\n")) if pattern.search(line)), b"")
+
+
+def _joined(folders: Iterable[bytes]) -> str:
+    return b" ".join(islice(folders, _MOST_FOLDERS)).decode("ascii")
 
 
 def _gpu_options(above: bytes) -> str:
     """Return the options by which the last command above names its GPUs, as nvcc takes them; empty without one."""
-    command = next((line for line in reversed(above.split(b"\n")) if _GPU.search(line)), b"")
-    gpus = list(dict.fromkeys((arch or code).decode() for arch, code in _GPU.findall(command)))[:_MOST_GPUS]
+    found = _GPU.findall(_last_line_with(_GPU, above))
+    gpus = list(dict.fromkeys((arch or code).decode() for arch, code in found))[:_MOST_GPUS]
     if len(gpus) == 1:
         return f"-arch=sm_{gpus[0]}"
     return " ".join(f"-gencode arch=compute_{gpu},code=sm_{gpu}" for gpu in gpus)
+
+
+def _spaced_path(above: bytes) -> str:
+    """Return the last path above that falls apart at its space."""
+    paths = _SPACED.findall(above)
+    return paths[-1].decode("ascii") if paths else ""
+
+
+def _caller(above: bytes) -> str:
+    """Return the package whose code the last frame of a traceback is in, if it is one that builds others."""
+    frames = _FRAME.findall(above)
+    return _BACKENDS.get(frames[-1].decode(), "") if frames else ""
 
 
 def _links(above: bytes) -> Iterator[bytes]:
@@ -142,3 +151,16 @@ def _libraries_given(above: bytes) -> str:
     if len(own) < 2 or len(named) > _MOST_LIBRARIES:
         return ""
     return b" ".join((*own, *(one for one in named if one in _OF_SYSTEM))).decode("ascii")
+
+
+_FINDERS: Mapping[str, Callable[[bytes], str]] = {
+    PYTHON: _python_version,
+    SEARCHED: _searched,
+    GPUS: _gpu_options,
+    CALLER: _caller,
+    FIRST: _libraries_first,
+    SPACED: _spaced_path,
+    COPIES: _copies,
+    GIVEN: _libraries_given,
+}
+"""How each name is found; empty where it is not there."""

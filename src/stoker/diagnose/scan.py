@@ -580,7 +580,7 @@ def _names_for(rule: Rule, match: re.Match[str], around: Callable[[], Neighbours
     """Return the names for a rule's words; None if it looks up a name that the tables do not have, or needs one
     that the lines above do not have."""
     names = names_in(match)
-    if rule.needs and not set(rule.needs) <= names_near(around().above()).keys():
+    if rule.needs and len(names_near(around().above(), rule.needs)) < len(rule.needs):
         return None
     if not rule.provided:
         return names
