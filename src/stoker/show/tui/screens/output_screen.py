@@ -24,9 +24,9 @@ from stoker.show.tui.folded_log import FoldedLog
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
 from stoker.show.tui.pages.folded_line import folded_line
-from stoker.show.tui.pages.lines import GAP, Line, Part, crop, fit, from_spans, section, spread, text_of, width_of
+from stoker.show.tui.pages.lines import Line, Part, crop, fit, from_spans, section, spread, text_of, width_of
 from stoker.show.tui.screens.entry_line import LONGEST, EntryLine
-from stoker.show.tui.screens.page_screen import PageScreen
+from stoker.show.tui.screens.page_screen import PageScreen, key_hints
 from stoker.show.tui.text_log import ERRORS, LogLine, TextLog, pattern_of, scan, scan_back
 
 MAX_ERRORS = 2000
@@ -144,10 +144,7 @@ class OutputScreen(PageScreen):
         """Return the footer; while words are typed, no letter is a key."""
         if self.focused is None:
             return super().footer(width)
-        keys = (("enter", "find"), ("esc", "close"))
-        return fit(
-            [part for key, does in keys for part in (Part(key, "accent"), Part(f" {does}", "text_dim"), GAP)], width
-        )
+        return fit(key_hints((("enter", "find"), ("esc", "close"))), width)
 
     def _drawn(self, line: LogLine, limit: int, width: int) -> Line:
         """Return a line with its mark and the matches in it, up to `limit` cells."""

@@ -6,7 +6,7 @@ They do not know which screens exist.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
@@ -201,6 +201,11 @@ class PageScreen(Screen[None]):
         return self.viewer.label(action)
 
 
+def key_hints(keys: Iterable[tuple[str, str]]) -> list[Part]:
+    """Return keys and what each does, with a gap behind each, for a footer in which letters are no keys."""
+    return [part for key, does in keys for part in (Part(key, "accent"), Part(f" {does}", "text_dim"), GAP)]
+
+
 def _length(pieces: Sequence[Line]) -> int:
     """Return the cells of pieces of the footer with gaps between them."""
     return sum(map(width_of, pieces)) + GAP_CELLS * max(0, len(pieces) - 1)
@@ -234,7 +239,7 @@ class FilteredScreen(PageScreen):
         found = f"/{elide_end(clean(self.words), width // 4, self.glyphs.ellipsis)}: {self.share[0]} of {self.share[1]}"
         parts = [Part(found, "accent bold"), GAP] if self.words else []
         keys = [*([("enter", "keep")] if typing else []), ("esc", "show all")]
-        parts += [part for key, does in keys for part in (Part(key, "accent"), Part(f" {does}", "text_dim"), GAP)]
+        parts += key_hints(keys)
         return fit(parts if typing else (*parts, *super().footer(max(0, width - width_of(parts)))), width)
 
     @property
