@@ -54,9 +54,9 @@ class SchedulerBook:
         self.started = started
         self.plan: Plan | None = None
         self.total: int | None = None
+        """How many jobs it has in all, by its plan or by a later total of its own."""
         self.said_total: int | None = None
         """What the last status line said, before any plan confirms it."""
-        """How many jobs it has in all, by its plan or by a later total of its own."""
         self.plan_is_due = False
         """Whether a plan is in progress."""
         self._waiting: list[Entry] = []
