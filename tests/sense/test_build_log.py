@@ -114,6 +114,15 @@ def test_a_run_that_ended_just_before_is_told_apart_by_its_milliseconds(log: Nin
     assert set(first.history) == {"a.o", "b.o"}
 
 
+def test_a_run_that_began_a_moment_before_is_not_this_one(log: NinjaLog) -> None:
+    """A small build may take a tenth of a second, and be called again at once."""
+    just = int((STARTED - 0.1) * 1e9)
+    log.path.write_text(_line(0, 40, "a.o", just) + _line(2, 80, "b.o", just + 2_000_000))
+    first = log.first_read(STARTED, NOW)
+    assert first.this_run == ()
+    assert set(first.history) == {"a.o", "b.o"}
+
+
 def test_an_entry_that_ends_after_now_is_of_another_run(log: NinjaLog) -> None:
     log.path.write_text(_line(0, 500_000, "a.o", mtime=0) + _line(0, 600_000, "b.o", mtime=0))
     assert log.first_read(STARTED, NOW).this_run == ()
