@@ -97,7 +97,7 @@ class BuildLoop:
         scan, report = self._scan, self._senses.jobs(self._scan, now)
         self.take_exits()
         plans = self._plans()
-        new = self._new_schedulers(scan, now)
+        new = self._new_schedulers(scan)
         # Newborns are held before anything is awaited: a wide ninja starts a hundred while another process answers.
         born = self._receive(_newborns(scan, report), now)
         events = [*plans, *[await self._started(book, parent) for book, parent in new], *born, *self.births(now)]
@@ -257,7 +257,7 @@ class BuildLoop:
 
     # -- schedulers --------------------------------------------------------------------------------------------
 
-    def _new_schedulers(self, scan: Scan, now: float) -> list[tuple[SchedulerBook, int | None]]:
+    def _new_schedulers(self, scan: Scan) -> list[tuple[SchedulerBook, int | None]]:
         """Open the books of all new schedulers; announce those that are not in the journal, with the number of the
         outer one."""
         new: list[tuple[SchedulerBook, int | None]] = []
@@ -266,7 +266,10 @@ class BuildLoop:
             if scheduler.key in self._schedulers:
                 continue
             costly = scan.is_in_package_build(scheduler)
-            book, is_news = self._schedulers.open(scheduler, start_wall(scheduler.start_ticks, now), costly=costly)
+            # Not by the tick's own time: if the machine stalled since, the start would seem so much earlier, and the
+            # records of the run before would be taken for this one's.
+            started = start_wall(scheduler.start_ticks, time.time())
+            book, is_news = self._schedulers.open(scheduler, started, costly=costly)
             if is_news:
                 outer = scan.schedulers.get(scheduler.parent) if scheduler.parent is not None else None
                 is_inside = outer is not None and outer.key in self._schedulers
