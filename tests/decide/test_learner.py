@@ -140,6 +140,16 @@ def test_the_shape_is_scaled_to_the_means() -> None:
     assert curve.peak_age == pytest.approx(21)
 
 
+def test_a_source_that_has_grown_is_expected_at_what_it_last_held() -> None:
+    """It had peaked at 719 MiB, and was expected at 559: the mean of that and of smaller versions of the file."""
+    grown = Remembered(measured(719 * MIB, 25), 4, math.log(559 * MIB), 0.06, math.log(20), 0.1)
+    learner = Learner(PRIORS, recalling(grown))
+    assert learner.expect("memplan.o", "cxx").peak == pytest.approx(719 * MIB)
+    for number in range(20):
+        learner.observe(f"{number}.o", "cxx", measured(719 * MIB, 20))
+    assert learner.expect("memplan.o", "cxx").peak == pytest.approx(719 * MIB), "the build is not 29 % off"
+
+
 def test_one_run_and_other_flags_are_less_sure() -> None:
     def expected(runs: int, *, same_flags: bool = True) -> Curve:
         memory = remembered(GIB, 30, runs=runs, same_flags=same_flags)

@@ -6,6 +6,7 @@ predecessor knew.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -52,6 +53,12 @@ class Remembered:
     log_seconds: float
     seconds_variance: float
     same_flags: bool = True
+
+    @property
+    def log_need(self) -> float:
+        """Return the logarithm of the peak to expect: the mean, but no less than the last run held, because a source
+        that has grown since the first runs does not shrink back to their mean."""
+        return max(self.log_peak, math.log(max(1.0, *(held for _, held, _ in self.points))))
 
 
 @dataclass(frozen=True, slots=True)

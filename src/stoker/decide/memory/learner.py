@@ -179,7 +179,7 @@ class Learner:
         if memory is None:
             return lesson
         known: Literal["same", "other"] = "same" if memory.same_flags else "other"
-        return replace(lesson, known=known, log_peak=memory.log_peak, log_seconds=memory.log_seconds)
+        return replace(lesson, known=known, log_peak=memory.log_need, log_seconds=memory.log_seconds)
 
     def set_priors(self, priors: Priors) -> bool:
         """Set the classes from now on; return whether they differ. What this build has learned stays, except for
@@ -269,7 +269,7 @@ def _of_memory(memory: Remembered, off: _Off) -> Curve:
     time_spread = max(run_spread(memory.runs, memory.seconds_variance, SAME_TIME, LEAST_TIME), off.time.scatter)
     if not memory.same_flags:
         spread, time_spread = max(spread, OTHER_RUN), max(time_spread, OTHER_TIME)
-    growth = math.exp(memory.log_peak + off.size.shift) / max(point[1] for point in memory.points)
+    growth = math.exp(memory.log_need + off.size.shift) / max(point[1] for point in memory.points)
     pace = math.exp(memory.log_seconds + off.time.shift) / memory.points[-1][0]
     points = tuple(Point(age * pace, held * growth, phase) for age, held, phase in memory.points)
     source = "history" if memory.same_flags else "history, other flags"
