@@ -97,11 +97,12 @@ class Attempt:
 @dataclass(frozen=True, slots=True)
 class Again:
     """Run the step again; the killed outputs are made `first`. Those in `alone` run with nothing next to them, the
-    others next to whatever fits besides their observed needs."""
+    others next to whatever fits besides their `needs` (bytes)."""
 
     first: tuple[str, ...]
     why: str
     alone: tuple[str, ...] = ()
+    needs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +151,11 @@ def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
     spent = attempt.spent + any(d.by in OWN_WANT for d in killed)
     if spent > MAX_RERUNS:
         return GiveUp(f"{_by_cause(killed)}; the step was run again {attempt.spent} times already")
-    first = tuple(dict.fromkeys(output for d in killed for output in d.outputs))
+    needs = {output: need_after(d.by, attempt.peaks.get(output, 0)) for d in killed for output in d.outputs}
     alone = tuple(dict.fromkeys(o for d in killed for o in d.outputs if _must_be_alone(d, o, attempt)))
     slowly = "; one job at a time, as nothing else has helped" if spent == MAX_RERUNS else ""
-    return Again(first, f"{_by_cause(killed)}; {_how_again(first, alone, attempt)}{slowly}", alone)
+    room = {output: need for output, need in needs.items() if output not in alone}
+    return Again(tuple(needs), f"{_by_cause(killed)}; {_how_again(needs, alone)}{slowly}", alone, room)
 
 
 def _must_be_alone(death: Death, output: str, attempt: Attempt) -> bool:
@@ -161,13 +163,21 @@ def _must_be_alone(death: Death, output: str, attempt: Attempt) -> bool:
     return death.by == "unknown" or not attempt.peaks.get(output) or output in attempt.first
 
 
-def _how_again(first: Sequence[str], alone: Sequence[str], attempt: Attempt) -> str:
+def _how_again(needs: Mapping[str, float], alone: Sequence[str]) -> str:
+    """Say how the killed outputs run; `needs` has what each is assumed to need."""
+    first = list(needs)
     runs = "they run" if len(first) > 1 else "it runs"
     if len(alone) == len(first):
         return f"{runs} first and alone"
-    room = format_bytes(sum(MORE * attempt.peaks.get(output, 0) for output in first if output not in alone))
+    room = format_bytes(sum(need for output, need in needs.items() if output not in alone))
     apart = f"; alone: {', '.join(map(_name, alone[:MAX_NAMES]))}" if alone else ""
     return f"{runs} first, beside what fits where ~{room} is kept for {'them' if len(first) > 1 else 'it'}{apart}"
+
+
+def need_after(by: KilledBy | None, seen: float) -> float:
+    """Return the memory that a killed job is assumed to need, given what it was seen to hold. One that a person killed
+    did not lack memory."""
+    return seen if by == "person" else MORE * seen
 
 
 def will_run_again(death: Death) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from stoker.decide.recovery.deaths import (
     MAX_RERUNS,
-    MORE,
     OWN_WANT,
     Again,
     Attempt,
@@ -20,6 +19,7 @@ from stoker.decide.recovery.deaths import (
     FailedStep,
     GiveUp,
     judge,
+    need_after,
     taken_back,
     verdict,
     will_not_run_again,
@@ -54,17 +54,15 @@ GIVEN_UP = "do not run the step again"
 @dataclass(frozen=True, slots=True)
 class Demands:
     """How jobs that were killed in earlier attempts run in this one: alone, or next to what fits, with room for the
-    memory (bytes) that they were `seen` to hold."""
+    memory (bytes) that they are assumed to need."""
 
     alone: frozenset[str] = frozenset()
-    seen: Mapping[str, int] = field(default_factory=dict)
+    needs: Mapping[str, float] = field(default_factory=dict)
 
-    def after(self, found: Again, peaks: Mapping[str, int]) -> Demands:
-        """Return the demands after one more attempt."""
-        alone = self.alone | frozenset(found.alone)
-        new = {output: peaks[output] for output in found.first if output not in alone}
-        seen = {output: size for output, size in {**self.seen, **new}.items() if output not in alone}
-        return Demands(alone, seen)
+    def after(self, alone: Iterable[str], needs: Mapping[str, float]) -> Demands:
+        """Return the demands after one more attempt, whose killed jobs are to run alone, or need that much."""
+        together = self.alone | frozenset(alone)
+        return Demands(together, {o: need for o, need in {**self.needs, **needs}.items() if o not in together})
 
 
 def _demands(state: BuildState, attempt: int) -> Demands:
@@ -72,8 +70,8 @@ def _demands(state: BuildState, attempt: int) -> Demands:
     found = Demands()
     for number in range(1, attempt):
         dead = {k.output: k for k in state.killed if k.attempt == number and k.output}
-        alone = tuple(o for o, k in dead.items() if k.by == "unknown" or not k.rss or o in found.seen)
-        found = found.after(Again(tuple(dead), "", alone), {o: k.rss or 0 for o, k in dead.items()})
+        alone = [o for o, k in dead.items() if k.by == "unknown" or not k.rss or o in found.needs]
+        found = found.after(alone, {o: need_after(k.by, k.rss or 0) for o, k in dead.items()})
     return found
 
 
@@ -156,7 +154,7 @@ class Recovery:
 
     def needs(self) -> Mapping[str, float]:
         """Outputs whose jobs run first in this attempt, and their assumed peak in bytes."""
-        return {output: MORE * seen for output, seen in self._before_now.seen.items()}
+        return self._before_now.needs
 
     @property
     def one_by_one(self) -> bool:
@@ -285,7 +283,7 @@ class Recovery:
         if isinstance(found, Again):
             self._number += 1
             self._spent += any(death.by in OWN_WANT for death in deaths)
-            self._before_now = self._before_now.after(found, attempt.peaks)
+            self._before_now = self._before_now.after(found.alone, found.needs)
             self._begin_attempt()
         return found, events
 
@@ -321,7 +319,7 @@ class Recovery:
             if c.output in wanted and c.rss:
                 peaks[c.output] = max(c.rss, peaks.get(c.output, 0))
         budget = state.machine.memory_budget if state.machine is not None else 0
-        return Attempt(self._spent, self.must_run_alone(), peaks, budget, frozenset(self._before_now.seen))
+        return Attempt(self._spent, self.must_run_alone(), peaks, budget, frozenset(self._before_now.needs))
 
     def _peaks(self, outputs: Collection[str], state: BuildState) -> dict[str, int]:
         """Return the most bytes that the jobs of these outputs were seen to hold; only of ended ones, if any has
