@@ -153,15 +153,46 @@ async def test_who_teaches_nothing(path: Path, how: str) -> None:
     await second.close()
 
 
-async def test_a_job_too_short_to_be_seen_teaches_this_build_and_no_other(path: Path) -> None:
+async def test_a_job_too_short_to_be_measured_is_remembered_as_light(path: Path) -> None:
+    """A compilation of 0.07 s was unknown in each build, and waited for the 700 MiB of its class."""
     first = Expectations(PRIORS, History(path))
     before = first.expect(9, "b.o", "cxx", compile_line("b.o")).peak
     for jid in range(1, 4):
         first.finished(jid, f"{jid}.o", "cxx", compile_line(f"{jid}.o"), ok=True, seconds=0.3)
+    first.sample(4, 0.02, 20 * 2**20, "cc1plus", 0.02)
+    first.finished(4, "4.o", "cxx", compile_line("4.o"), ok=True, seconds=0.07)
+    first.unseen("5.o", "cxx", compile_line("5.o"), 0.04)
     assert first.expect(9, "b.o", "cxx", compile_line("b.o")).peak < before
     await first.close()
     second = Expectations(PRIORS, History(path))
-    assert second.expect(1, "1.o", "cxx", compile_line("1.o")).source == "prior cxx"
+    for output, seconds in (("1.o", 0.3), ("4.o", 0.07), ("5.o", 0.04)):
+        curve = second.expect(1, output, "cxx", compile_line(output))
+        assert curve.source == "history"
+        assert curve.duration == pytest.approx(seconds)
+        assert curve.peak < 64 * 2**20
+    await second.close()
+
+
+async def test_what_only_bounds_a_job_replaces_no_measurement_of_it(path: Path) -> None:
+    first = Expectations(PRIORS, History(path))
+    run(first, 1, "a.o", compile_line("a.o"), peak=0.02, seconds=4)
+    first.finished(2, "a.o", "cxx", compile_line("a.o"), ok=True, seconds=0.9)
+    await first.close()
+    second = Expectations(PRIORS, History(path))
+    assert second.expect(1, "a.o", "cxx", compile_line("a.o")).peak == pytest.approx(0.02 * GIB, rel=0.5)
+    await second.close()
+
+
+async def test_a_job_of_which_only_the_beginning_was_seen_is_not_remembered(path: Path) -> None:
+    first = Expectations(PRIORS, History(path))
+    first.sample(1, 0.5, 2.0**20, "cc1plus", 0.5)
+    first.finished(1, "a.o", "cxx", compile_line("a.o"), ok=True, seconds=9.0)
+    first.finished(2, "b.o", "cxx", compile_line("b.o"), ok=True, seconds=1.8)
+    first.unseen("c.o", "cxx", compile_line("c.o"), 9.0)
+    await first.close()
+    second = Expectations(PRIORS, History(path))
+    for output in ("a.o", "b.o", "c.o"):
+        assert second.expect(1, output, "cxx", compile_line(output)).source == "prior cxx"
     await second.close()
 
 
@@ -183,6 +214,7 @@ async def test_a_hit_in_a_compiler_cache_is_not_taken_for_a_small_job(path: Path
     first = Expectations(PRIORS, History(path))
     argv = compile_line("a.o", compiler=compiler)
     first.finished(1, "a.o", "cxx", argv, ok=True, seconds=0.1)
+    first.unseen("a.o", "cxx", argv, 0.1)
     await first.close()
     second = Expectations(PRIORS, History(path))
     assert second.expect(1, "a.o", "cxx", argv).source == "prior cxx"

@@ -85,6 +85,7 @@ class _Run:
     points: str
     log_peak: float
     log_seconds: float
+    bound: bool = False
 
 
 class History:
@@ -131,8 +132,9 @@ class History:
         )
         return _remembered(rows[0]) if rows else None
 
-    def add(self, tool: str, output: str, flags: str, points: Course) -> None:
-        """A job succeeded and took this; it is written at the next `flush`.
+    def add(self, tool: str, output: str, flags: str, points: Course, *, bound: bool = False) -> None:
+        """A job succeeded and took this; it is written at the next `flush`. `bound`: it took no more than this, which
+        counts only if it is less than what is known, or nothing is.
 
         Raises ValueError for no points, for more than MAX_POINTS, and for times out of order. Ignores a run with
         implausible figures.
@@ -143,7 +145,7 @@ class History:
         if SIZES[0] <= peak <= SIZES[1] and SECONDS[0] <= seconds <= SECONDS[1]:
             course = [[round(age, 3), round(size), phase] for age, size, phase in points]
             text = json.dumps(course, separators=(",", ":"))
-            self._pending.append(_Run(tool, _name(output), flags, text, math.log(peak), math.log(seconds)))
+            self._pending.append(_Run(tool, _name(output), flags, text, math.log(peak), math.log(seconds), bound))
 
     def flush(self) -> None:
         """Write what was added, in one transaction. What cannot be written now waits for the next time."""
@@ -252,6 +254,9 @@ def _merge(connection: sqlite3.Connection, run: _Run, now: float) -> bool:
         " WHERE tool = ? AND output = ? AND flags = ?",
         key,
     ).fetchone()
+    if row and run.bound and run.log_peak >= row[1]:
+        connection.execute("UPDATE job SET used = ? WHERE tool = ? AND output = ? AND flags = ?", (now, *key))
+        return False
     runs = row[0] + 1 if row else 1
     peak = _drawn(row[1], row[2], run.log_peak, runs) if row else (run.log_peak, 0.0)
     seconds = _drawn(row[3], row[4], run.log_seconds, runs) if row else (run.log_seconds, 0.0)

@@ -51,10 +51,12 @@ MAX_PHASE = 15
 
 
 class RecordedCurve(NamedTuple):
-    """What a job held during its life. `guessed`: too little was observed, so a bound replaces the samples."""
+    """What a job held during its life. `guessed`: too little was observed, so a bound replaces the samples; `brief`:
+    its life was shorter than the time between two samples, which makes the bound a sure one."""
 
     points: tuple[Point, ...]
     guessed: bool = False
+    brief: bool = False
 
 
 @dataclass(slots=True)
@@ -113,13 +115,19 @@ class CurveRecorder:
         if not record.whole or (not points and seconds > UNSEEN_SECONDS):
             return None
         seen = record.ran > 0 and seconds - record.ran < UNSEEN_SHARE * seconds
-        if points and points[-1].age > 0:
+        brief = not seen and seconds <= UNSEEN_MOST
+        if points and points[-1].age > 0 and not brief:
             if record.gap > max(LEAST_GAP, GAP_SHARE * points[-1].age):
                 return None
             return RecordedCurve(_completed(points, record.count, tool), guessed=not seen)
         if points and seen and tool not in GROWS:
             return RecordedCurve(_level(points, max(LEAST_HELD, *(p.size for p in points)), LEAST_AGE))
-        return RecordedCurve(_guess(points, tool, seconds), guessed=True)
+        return RecordedCurve(_guess(points, tool, seconds), guessed=True, brief=seconds <= UNSEEN_MOST)
+
+
+def never_seen(tool: str, seconds: float) -> RecordedCurve:
+    """Return the curve of a job that only its scheduler's record reports: it ran between two looks."""
+    return RecordedCurve(_guess([], tool, seconds), guessed=True, brief=seconds <= UNSEEN_MOST)
 
 
 def _guess(points: list[Point], tool: str, seconds: float) -> tuple[Point, ...]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from stoker.decide.memory.command_traits import Traits, traits_of
-from stoker.decide.memory.curve_recorder import CurveRecorder
+from stoker.decide.memory.curve_recorder import CurveRecorder, RecordedCurve, never_seen
 from stoker.decide.memory.curves import Curve, flat
 from stoker.decide.memory.learner import Learner
 from stoker.decide.memory.output_names import lasting_name
@@ -202,7 +202,7 @@ class Expectations:
         ones.
 
         Returns the lesson for the journal; None if there is none. A guess at a job that was hardly seen is a bound for
-        similar jobs of this build. It never enters the history, which would repeat it as a measurement from then on.
+        similar jobs of this build.
         """
         argv = tuple(argv)
         lesson = None
@@ -215,10 +215,20 @@ class Expectations:
             if traits.cached:
                 self._was_maybe_hit(self._recall(output, tool, traits.flags), seconds)
             lesson = self._learner.observe(output, tool, curve.points, traits)
-            if lesson is not None and output and self._history is not None and not curve.guessed:
-                self._history.add(tool, lasting_name(output), traits.flags, curve.points)
+            if lesson is not None:
+                self._remember(output, tool, traits, curve)
         self._forget(jid, argv)
         return lesson
+
+    def _remember(self, output: str, tool: str, traits: Traits, curve: RecordedCurve) -> None:
+        """Add a job to the history: what was measured, or the bound of a job that was too short to be measured.
+
+        The history takes a bound only for what it does not know. Otherwise such a job would be unknown in each build,
+        and take its class's guess. Of a cache's hits nothing is known.
+        """
+        if self._history is None or not output or (curve.guessed and (traits.cached or not curve.brief)):
+            return
+        self._history.add(tool, lasting_name(output), traits.flags, curve.points, bound=curve.guessed)
 
     def recall(self, event: JobFinished) -> None:
         """Learn again what an earlier engine learned from a job."""
@@ -238,6 +248,8 @@ class Expectations:
         traits = self._traits.get(tuple(argv)) or self._read(tuple(argv))
         if self._history is not None and (traits.cached or (self.caching and tool in _COMPILES)):
             self._was_maybe_hit(self._history.find(tool, lasting_name(output), traits.flags), seconds)
+        else:
+            self._remember(output, tool, traits, never_seen(tool, seconds))
 
     def place_unseen(self) -> None:
         """At the end: assume that unseen jobs without a plan had the flags of others of this build, if those ever
