@@ -254,13 +254,12 @@ async def test_the_question_shows_what_the_job_holds_now() -> None:
     story, source = builds.governed(), governed()
     async with shown(source, "down", "X") as (app, pilot):
         last = next(r.event for r in reversed(story.records) if isinstance(r.event, ev.Sampled))
-        grown = tuple(replace(job, rss=7 * builds.GIB) if job.jid == 1 else job for job in last.jobs)
+        grown = tuple(replace(job, rss=7 * builds.GIB, phase_pid=4711) if job.jid == 1 else job for job in last.jobs)
         source.put(story.add(3725, replace(last, jobs=grown)).state)
         await settle(pilot)
         app.tick()
         assert isinstance(app.screen, KillBox)
-        pid = source.last.state.jobs[1].pid
-        assert f"pid {pid}, {format_bytes(7 * builds.GIB)}" in text_of(app)
+        assert f"pid 4711, {format_bytes(7 * builds.GIB)}" in text_of(app), "the compiler, as in the table"
 
 
 @pytest.mark.parametrize("key", ["F", "O", "X"])

@@ -194,6 +194,11 @@ class Job:
         return max(0.0, self.age(now) - self.elsewhere)
 
     @property
+    def shown_pid(self) -> int:
+        """The process to name beside it: the one that `phase` is the name of, not the shell around it."""
+        return self.phase_pid or self.pid
+
+    @property
     def reason(self) -> str:
         """Why it waits, in words; empty while it runs."""
         if self.state == "running":

@@ -61,7 +61,7 @@ def names_of(state: BuildState) -> Mapping[str, str]:
 
 def _is_meant(job: Job, words: str) -> bool:
     tool, doing = TOOL_NAMES[job.tool], job.state.replace("_", " ")
-    return matches(words, plain_name(job.output), tool, job.phase, doing, str(job.pid), str(job.phase_pid or job.pid))
+    return matches(words, plain_name(job.output), tool, job.phase, doing, str(job.pid), str(job.shown_pid))
 
 
 def seconds_of(job: Job, now: float) -> float:

@@ -349,7 +349,7 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
     if column.title == "phase":
         return {"frozen": "frozen", "on_deck": "on deck"}.get(job.state) or clean(job.phase, column.width)
     if column.title == "pid":
-        return str(job.phase_pid or job.pid)
+        return str(job.shown_pid)
     if column.title == "time":
         return format_duration(seconds_of(job, now))
     if column.title == "cpu":

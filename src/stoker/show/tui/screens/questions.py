@@ -134,7 +134,7 @@ def stop_question(name: str, width: int) -> list[Line]:
 
 def kill_question(job: Job, state: BuildState, width: int) -> list[Line]:
     """Return the question before a job is killed: which job, what that costs, and what happens next."""
-    held = f"pid {job.pid}, {format_bytes(job.rss)}" if job.rss else f"pid {job.pid}"
+    held = f"pid {job.shown_pid}" + (f", {format_bytes(job.rss)}" if job.rss else "")
     text = f"{_cost_of_kill(job, state)} stoker then runs the step again. It counts as killed, not as failed."
     lines = [
         *_named(job, width),
