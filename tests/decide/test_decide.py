@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from decide.builds import GIB, OVERDUE, acts, asked, candidate, curve, kernel, light, live, view
+from stoker.decide.policy import emergency
 from stoker.decide.policy.admission import PATIENCE, patience
 from stoker.decide.policy.decide import level_of, rule
 from stoker.decide.policy.waits import Wait
+from stoker.model.units import format_bytes
 
 
 def test_everything_that_fits_starts_up_to_the_number_of_cores() -> None:
@@ -274,9 +276,17 @@ class TestBrake:
         (decision,) = asked(view(climbing, ram=29.0))
         assert re.search(
             r"may hold up to [\d.]+ GiB within 4 s \([\d.]+ GiB expected\), "
-            r"more than the [\d.]+ GiB that are left to them with half of the reserve;",
+            r"more than the [\d.]+ GiB left to them and half of the reserve, [\d.]+ GiB;",
             decision.why,
         )
+
+    def test_two_figures_that_look_alike_are_not_called_more(self) -> None:
+        """It read: up to 630 MiB, more than the 630 MiB that are left."""
+        for over, said in ((0.0004, "just over the "), (1.0, "more than the ")):
+            most = 20.0 * GIB
+            why = emergency._excess(most, most, 4, most - over * GIB, 0.5 * GIB)
+            left = format_bytes(most - (over + 0.5) * GIB)
+            assert why.endswith(f"20.0 GiB within 4 s, {said}{left} left to them and half of the reserve, 512 MiB")
 
     def test_the_one_with_most_of_its_climb_before_it_is_stopped(self) -> None:
         near, far = [live(n, kernel(peak=9), 56) for n in range(3)], live(9, kernel(peak=9), 30)

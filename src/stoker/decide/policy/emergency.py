@@ -130,15 +130,18 @@ def brake(situation: Situation) -> Decision | None:
         return None
     job = max(growths)[-1]
     held, need = format_bytes(job.rss), format_bytes(situation.most(job))
-    why = _excess(most, max(situation.soon.mean[:ahead]), ahead, line) if most > line else short
+    why = _excess(most, max(situation.soon.mean[:ahead]), ahead, line, BRAKE_SHARE * view.reserve)
+    why = why if most > line else short
     return Decision("freeze", job.jid, f"{why}; this one holds {held}, needs up to {need}")
 
 
-def _excess(most: float, expected: float, ahead: int, line: float) -> str:
-    """Say that the jobs may hold too much soon: the sum includes doubt, so it may exceed that of their peaks."""
+def _excess(most: float, expected: float, ahead: int, line: float, extra: float) -> str:
+    """Say that the jobs may hold too much soon: the sum includes doubt, so it may exceed that of their peaks. `extra`:
+    how much of `line` is half of the reserve."""
     doubt = f" ({format_bytes(expected)} expected)" if most > expected else ""
-    allowed = f"more than the {format_bytes(line)} that are left to them with half of the reserve"
-    return f"the jobs may hold up to {format_bytes(most)} within {ahead} s{doubt}, {allowed}"
+    over = "just over" if format_bytes(most) == format_bytes(line) else "more than"
+    allowed = f"the {format_bytes(line - extra)} left to them and half of the reserve, {format_bytes(extra)}"
+    return f"the jobs may hold up to {format_bytes(most)} within {ahead} s{doubt}, {over} {allowed}"
 
 
 def growing_jobs(situation: Situation) -> list[LiveJob]:

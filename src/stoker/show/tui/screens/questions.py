@@ -166,7 +166,7 @@ def ended_answer(job: Job, width: int) -> list[Line]:
     """Return what stands in place of the question once the job has ended."""
     lines = [
         *_named(job, width),
-        (Part(f"pid {job.pid} has ended by itself: there is nothing to kill", "text_dim"),),
+        (Part(f"pid {job.shown_pid} has ended by itself: there is nothing to kill", "text_dim"),),
         (),
     ]
     return lines + _answers((("esc", "close"),), width)
