@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stoker.model.state import MemoryUse
+import pytest
+
+from stoker.model.events import JobState
+from stoker.model.state import Job, MemoryUse
 from stoker.model.update import Update
+from stoker.show.budget_text import promised_of
 from stoker.show.plain import PlainRenderer
 
-from .fakes import GIB, START, done, machine
+from .fakes import GIB, START, done, machine, state
 
 
 def test_the_end_says_for_how_long_the_budget_was_exceeded() -> None:
@@ -20,3 +24,16 @@ def test_the_end_says_for_how_long_the_budget_was_exceeded() -> None:
 def test_it_says_nothing_of_one_that_was_kept() -> None:
     lines = PlainRenderer().update(Update(done(), "ended"), START)
     assert not any("over the budget" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        (("running", "frozen"), "expected of running jobs"),
+        (("frozen", "on_deck"), "held by frozen jobs"),
+        (("on_deck",), "held by waiting jobs"),
+    ],
+)
+def test_what_is_promised_is_of_running_jobs_only_while_some_run(states: tuple[JobState, ...], said: str) -> None:
+    jobs = {n: Job(n, 1, n, f"{n}.o", "cxx", START, state=each) for n, each in enumerate(states)}
+    assert promised_of(state(jobs=jobs)) == said

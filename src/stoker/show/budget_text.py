@@ -1,4 +1,4 @@
-"""Describes whether a build kept to its memory budget. Pure; knows no screens."""
+"""Describes what a build's jobs hold, and whether it kept to its memory budget. Pure; knows no screens."""
 
 from __future__ import annotations
 
@@ -15,3 +15,11 @@ def over_text(state: BuildState) -> str:
         return ""
     most = f"at most {format_bytes(memory.used_peak)} of {format_bytes(machine.memory_budget)}"
     return f"over the budget for {format_duration(memory.over_seconds)}, {most}"
+
+
+def promised_of(state: BuildState) -> str:
+    """Say whose the promised memory is: `expected of running jobs`, or what jobs that stand still hold."""
+    states = {job.state for job in state.jobs.values()}
+    if "running" in states:
+        return "expected of running jobs"
+    return "held by frozen jobs" if "frozen" in states else "held by waiting jobs"

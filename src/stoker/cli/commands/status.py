@@ -23,6 +23,7 @@ from stoker.model.update import Update
 from stoker.record.builds import final_state
 from stoker.serve.client import BuildSource
 from stoker.show import killed_text, remote_text
+from stoker.show.budget_text import promised_of
 from stoker.show.cache_text import closing_lines
 from stoker.show.left_text import left_text, stalled_text
 from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
@@ -172,7 +173,7 @@ def _governed_lines(state: BuildState) -> list[str]:
         loose = f"; {text}" if (text := ungoverned(state)) else ""
         lines.append(f"  level     {setting(level).removeprefix('level ')}{window}{paused}{guarded}{loose}")
     if machine is not None:
-        promised = f", {format_bytes(state.memory.promised)} expected of running jobs" if state.memory.promised else ""
+        promised = f", {format_bytes(state.memory.promised)} {promised_of(state)}" if state.memory.promised else ""
         reserve = f", {format_bytes(state.memory.reserve)} in reserve" if state.memory.reserve else ""
         used = f"{format_bytes(machine.memory_used)} of {format_bytes(machine.memory_budget)}"
         lines.append(f"  memory    {used}{promised}{reserve}")

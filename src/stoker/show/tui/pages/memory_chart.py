@@ -15,6 +15,7 @@ from stoker.model.samples import OUTLOOK_SECONDS
 from stoker.model.state import BuildState
 from stoker.model.timeline import MAX_RECENT_POINTS, RECENT_SPACING, TimelinePoint
 from stoker.model.units import format_bytes, format_rough
+from stoker.show.budget_text import promised_of
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, memory_top
 from stoker.show.tui.pages.lines import Line, Part, fit
 from stoker.show.tui.pages.moment import Moment
@@ -83,7 +84,8 @@ def memory_chart(m: Moment, width: int, rows: int, g: Glyphs, margin: int = AXIS
     limit, named = budget if budget <= top else None, format_bytes(budget)
     lines = chart(areas, top, rows - 1, g, label, limit=limit, limit_ink="memory_limit", limit_label=named)
     indent = Part(" " * (margin - AXIS_WIDTH))
-    return [*((indent, *line) for line in lines), _axis_line(axis, state.started, margin, g, promises=any(expected))]
+    promised = f"{g.promised} {promised_of(state)}" if any(expected) else ""
+    return [*((indent, *line) for line in lines), _axis_line(axis, state.started, margin, g, promised)]
 
 
 def _past(axis: TimeAxis, points: tuple[TimelinePoint, ...]) -> tuple[list[float], list[float]]:
@@ -124,14 +126,14 @@ def _left_label(axis: TimeAxis, started: float, g: Glyphs) -> str:
     return label if cell_len(label) + LEAST_BETWEEN <= axis.past else ""
 
 
-def _axis_line(axis: TimeAxis, started: float, margin: int, g: Glyphs, *, promises: bool) -> Line:
+def _axis_line(axis: TimeAxis, started: float, margin: int, g: Glyphs, promised: str) -> Line:
     """Return the axis with its labels: how far it reaches back and ahead."""
     left = _left_label(axis, started, g)
     if axis.past == axis.columns:
         text = f"{left}{g.rule * (axis.past - cell_len(left) - 3)}now"
     else:
         ahead = f"in {format_rough((axis.columns - axis.past) * axis.step)}"
-        words = f"now {g.promised} expected of running jobs" if promises else "now"
+        words = f"now {promised}".rstrip()
         room = axis.columns - axis.past - cell_len(ahead)
         words = words if cell_len(words) < room else "now"
         text = f"{left}{g.rule * (axis.past - cell_len(left))}{words}{g.rule * (room - cell_len(words))}{ahead}"
