@@ -176,3 +176,23 @@ def test_what_is_remembered_is_corrected_only_by_own_jobs_once_there_are_no_othe
         durations.add(job, 4.0)
     durations.update((), alone=True)
     assert durations.seconds(job) == pytest.approx(4.0, rel=0.1)
+
+
+def test_one_job_that_needed_much_more_than_stated_says_little_of_the_others() -> None:
+    """A source had grown and needed 2.4 times its CPU seconds: the last jobs had 26 s left and were expected at 68."""
+    durations, rest = Durations(), expected_job(Stated("history", 6.0), "cxx", "rest.o")
+    for stated, cpu, seconds in ((7.1, 5.7, 11.0), (12.0, 29.0, 50.0)):
+        durations.add(expected_job(Stated("history", stated), "cxx", "a.o"), seconds, cpu=cpu)
+    durations.update([])
+    assert 9.0 < durations.seconds(rest) < 13.0, "1.8 seconds for each CPU second, and few more of those"
+    run = RunSoFar(4.0, 3.0)
+    durations.update([(rest, run)])
+    assert 3.0 < durations.remainder(rest, run) < 7.0
+
+
+def test_jobs_that_agree_show_that_all_need_more_than_stated() -> None:
+    durations, rest = Durations(), expected_job(Stated("history", 6.0), "cxx", "rest.o")
+    for number in range(20):
+        durations.add(expected_job(Stated("history", 6.0), "cxx", f"{number}.o"), 18.0, cpu=12.0)
+    durations.update([])
+    assert durations.seconds(rest) == pytest.approx(18.0, rel=0.1)

@@ -136,8 +136,8 @@ def test_a_job_is_expected_to_do_again_what_it_did() -> None:
 def test_the_shape_is_scaled_to_the_means() -> None:
     memory = Remembered(measured(GIB, 10), 3, math.log(2 * GIB), 0.1, math.log(30), 0.2)
     curve = Learner(PRIORS, recalling(memory)).expect("a.o", "cxx")
-    assert (curve.peak, curve.duration) == pytest.approx((2 * GIB, 30))
-    assert curve.peak_age == pytest.approx(21)
+    assert (curve.peak, curve.duration) == pytest.approx((2 * GIB, math.sqrt(300))), "the last run's time as well"
+    assert curve.peak_age == pytest.approx(0.7 * curve.duration)
 
 
 def test_a_source_that_has_grown_is_expected_at_what_it_last_held() -> None:

@@ -14,6 +14,9 @@ StatedBy = Literal["history", "other flags", "log", "prior", "twin", "size"]
 """An earlier build of this output, with its flags or with others; ninja's log of an earlier run; a measured class of
 the priors; another job of this build with the same source; or only the tool, the language and the source's size."""
 
+LEAST_LIFE = 0.001
+"""CPU seconds; no life is shorter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
@@ -59,6 +62,11 @@ class Remembered:
         """Return the logarithm of the peak to expect: the mean, but no less than the last run held, because a source
         that has grown since the first runs does not shrink back to their mean."""
         return max(self.log_peak, math.log(max(1.0, *(held for _, held, _ in self.points))))
+
+    @property
+    def log_life(self) -> float:
+        """Return the logarithm of the CPU seconds to expect: the last run counts as much as the mean."""
+        return (self.log_seconds + math.log(max(LEAST_LIFE, self.points[-1][0]))) / 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class Learner:
         """Return the remembered CPU seconds, or those measured for the job's class; None if neither was measured."""
         memory = self._recall(output, tool, traits.flags)
         if memory is not None:
-            return Stated("history" if memory.same_flags else "other flags", math.exp(memory.log_seconds))
+            return Stated("history" if memory.same_flags else "other flags", math.exp(memory.log_life))
         kind = self._kind(output, tool, traits)
         start = _start(kind)
         return Stated("prior", math.exp(start.time)) if kind.prior.time_spread <= STATES_TIME else None
@@ -179,7 +179,7 @@ class Learner:
         if memory is None:
             return lesson
         known: Literal["same", "other"] = "same" if memory.same_flags else "other"
-        return replace(lesson, known=known, log_peak=memory.log_need, log_seconds=memory.log_seconds)
+        return replace(lesson, known=known, log_peak=memory.log_need, log_seconds=memory.log_life)
 
     def set_priors(self, priors: Priors) -> bool:
         """Set the classes from now on; return whether they differ. What this build has learned stays, except for
@@ -270,7 +270,7 @@ def _of_memory(memory: Remembered, off: _Off) -> Curve:
     if not memory.same_flags:
         spread, time_spread = max(spread, OTHER_RUN), max(time_spread, OTHER_TIME)
     growth = math.exp(memory.log_need + off.size.shift) / max(point[1] for point in memory.points)
-    pace = math.exp(memory.log_seconds + off.time.shift) / memory.points[-1][0]
+    pace = math.exp(memory.log_life + off.time.shift) / memory.points[-1][0]
     points = tuple(Point(age * pace, held * growth, phase) for age, held, phase in memory.points)
     source = "history" if memory.same_flags else "history, other flags"
     return Curve(points, spread, time_spread, BIAS_SHARE * off.size.left, source)

@@ -73,9 +73,16 @@ runs: the load of a machine, and how many jobs share its cores, change within on
 SEEN_CPU, MOST_PACE = 0.2, 100.0
 """A running job shows its pace once it has used so many CPU seconds; a job that waits for something else has none."""
 
-TRUST_CPU = 10.0
-"""Stated CPU seconds count as if jobs of so many had needed just these: of jobs that take tenths of a second, the last
-sample misses a quarter."""
+NOTABLE_CPU = 2.0
+"""Shorter jobs do not show how many CPU seconds jobs need: of those of tenths of a second, the last sample misses a
+quarter."""
+
+DOUBTS: Mapping[StatedBy, float] = MappingProxyType({"history": 0.15, "other flags": 0.4, "prior": 0.5})
+"""How far all jobs of a build may need more or fewer CPU seconds than stated (standard deviation of the logarithm)."""
+
+NOISE, NOISE_WEIGHT = 0.25, 4.0
+"""The assumed deviation of single jobs from that, with the weight of so many jobs. A source that has grown says little
+about the others: one that needed 2.4 times as much made the last jobs' remaining time 2.7 times too long."""
 
 TRUST_NEAR, TRUST_FAR = 2.0, 60.0
 """The pace of jobs that have ended has at most the weight of so many seconds of running ones: the first for the rest of
@@ -143,6 +150,35 @@ class Took(NamedTuple):
         return (trust * wider + own) / (trust + self.jobs)
 
 
+class _Needed(NamedTuple):
+    """CPU seconds that notable jobs have used, compared with what was `stated`: totals, which fade, and the mean and
+    the variance of the logarithms of the ratios."""
+
+    jobs: float = 0.0
+    stated: float = 0.0
+    cpu: float = 0.0
+    mean: float = 0.0
+    variance: float = 0.0
+
+    def faded(self) -> _Needed:
+        """Return the same after another job."""
+        return self._replace(jobs=self.jobs * FADES, stated=self.stated * FADES, cpu=self.cpu * FADES)
+
+    def plus(self, stated: float, cpu: float) -> _Needed:
+        """Return the totals with one more job."""
+        jobs, step = self.jobs + 1.0, math.log(cpu / stated) - self.mean
+        variance = (1.0 - 1.0 / jobs) * (self.variance + step * step / jobs)
+        return _Needed(jobs, self.stated + stated, self.cpu + cpu, self.mean + step / jobs, variance)
+
+    def ratio(self, by: StatedBy) -> float:
+        """Return the CPU seconds that jobs need for one that was stated: drawn towards 1, the more the fewer jobs have
+        shown it and the less these agree."""
+        if not self.jobs:
+            return 1.0
+        noise = (NOISE_WEIGHT * NOISE**2 + self.jobs * self.variance) / (NOISE_WEIGHT + self.jobs)
+        return math.exp(self.mean / (1.0 + noise / (self.jobs * DOUBTS[by] ** 2)))
+
+
 class _Ended(NamedTuple):
     """A job that has ended: its weight, and the seconds that it took, here or on another machine."""
 
@@ -182,8 +218,8 @@ class Durations:
         self._stated: dict[Class, Took] = {}
         self._stated_here: dict[Class, Took] = {}
         """The same, without what other machines have compiled."""
-        self._needed: dict[Class, Took] = {}
-        """The same, with the CPU seconds that the jobs used."""
+        self._needed: dict[Class, _Needed] = {}
+        """The CPU seconds that jobs used here."""
         self._near: dict[Class, float] = {}
         """The seconds that running jobs take for a CPU second."""
         self._needs: dict[Class, float] = {}
@@ -209,8 +245,10 @@ class Durations:
             return
         for known in (self._stated,) if elsewhere else (self._stated, self._stated_here):
             known[job.of] = known.get(job.of, Took()).plus(job.stated, seconds, FADES)
-        if cpu > 0.0 and not elsewhere:
-            self._needed[job.of] = self._needed.get(job.of, Took()).plus(job.stated, cpu, FADES)
+        if job.of.by in BY_CPU:
+            needed = self._needed.get(job.of, _Needed()).faded()
+            notable = cpu > 0.0 and not elsewhere and max(cpu, job.stated) >= NOTABLE_CPU
+            self._needed[job.of] = needed.plus(job.stated, cpu) if notable else needed
 
     def suppose(self, remembered: Took) -> None:
         """Take over what jobs of the plan would weigh, and the seconds that the history says they take."""
@@ -245,8 +283,7 @@ class Durations:
                 seen[job.of] = RunSoFar(before.age + run.age, before.cpu + run.cpu)
         for of, run in seen.items():
             known = (self._stated_here if self._alone else self._stated).get(of, Took())
-            needed = self._needed.get(of, Took())
-            needs = self._needs[of] = (needed.seconds + TRUST_CPU) / (needed.stated + TRUST_CPU)
+            needs = self._needs[of] = self._needed.get(of, _Needed()).ratio(of.by)
             ended, now = self._factors.get(of, 1.0) / needs, run.age / run.cpu
             near, far = (
                 ended * (now / ended) ** (run.age / (run.age + max(1.0, min(known.seconds, trust))))
@@ -341,8 +378,16 @@ class Durations:
         factors = {of: took.drawn(self._kinds[of.kind], TRUST) for of, took in folders.items()}
         families = {of: took.drawn(factors[_folder(of)], TRUST_FAMILY) for of, took in weighed.items() if of.family}
         known = self._stated_here if self._alone else self._stated
-        stated = {of: took.drawn(1.0, TRUST_STATED) for of, took in known.items()}
+        stated = {of: self._as_needed(of, took).drawn(1.0, TRUST_STATED) for of, took in known.items()}
         self._factors = factors | families | stated
+
+    def _as_needed(self, of: Class, took: Took) -> Took:
+        """Return the totals as if what jobs need in common had been stated: what one of them needed beyond that says
+        nothing about the others, and its seconds say how long a CPU second takes."""
+        needed = self._needed.get(of)
+        if needed is None or not needed.jobs:
+            return took
+        return took._replace(stated=took.stated - needed.stated + needed.cpu / needed.ratio(of.by))
 
 
 def _mean(factors: Sequence[tuple[float, float]]) -> float:
