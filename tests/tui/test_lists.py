@@ -98,6 +98,14 @@ async def test_jobs_are_sorted_by_what_a_key_goes_through() -> None:
         assert "by name▾" in rows(text_of(app))[0]
 
 
+async def test_sorting_shows_the_jobs_that_come_first_wherever_the_cursor_was() -> None:
+    async with shown(governed(), "G", "greater_than_sign", size=(80, 24)) as (app, _pilot):
+        after = rows(text_of(app))[1]
+        assert after.startswith("▸"), "the heaviest is picked"
+    async with shown(governed(), "greater_than_sign", size=(80, 24)) as (app, _pilot):
+        assert rows(text_of(app))[1][2:].split()[0] == after[2:].split()[0]
+
+
 async def test_largest_first_while_others_come_and_go() -> None:
     state = builds.governed(5, 8).state
     largest = max(state.jobs.values(), key=lambda job: job.rss)

@@ -131,8 +131,15 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     def action_sort(self, by: int) -> None:
         """Switch to the next sort order, or to the previous one."""
-        self.order = ORDERS[(ORDERS.index(self.order) + by) % len(ORDERS)]
-        self.redraw()
+        self._order_by(ORDERS[(ORDERS.index(self.order) + by) % len(ORDERS)])
+
+    def _order_by(self, order: Order) -> None:
+        """Sort the jobs, and show them from the first on: a cursor further down would hide those asked for."""
+        self.order = order
+        if self.picked is not None:
+            self._pick_at(0)
+        else:
+            self.redraw()
 
     def _sort_by(self, column: str) -> None:
         """Sort the jobs by the column, if they can be sorted by it."""
@@ -140,8 +147,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         if order is None:
             self.viewer.inform(f"jobs are sorted by {', '.join(ORDERS[:-1])} or {ORDERS[-1]}, not by {column}")
             return
-        self.order = order
-        self.redraw()
+        self._order_by(order)
 
     def pick(self, target: str, *, again: bool) -> None:
         """Put the cursor on the job; open it on a double click, or if the cursor was there already. On a column's
