@@ -230,7 +230,10 @@ class DashboardScreen(JobKeys, FilteredScreen):
         return super().relevant(action) and self._target_of(action) is not None and self.viewer.governs_job(action)
 
     def footer_rank(self, action: actions.KeyAction) -> int:
-        """While a job is picked, what concerns the list of jobs comes before what concerns the build."""
+        """While a job is picked, what concerns the list of jobs comes before what concerns the build. First of all is
+        how to let others run while one job is alone."""
+        if action.id == "job.alone" and self.label(action) != action.footer:
+            return -1
         if self.picked is None:
             return super().footer_rank(action)
         return 1 if action.id == "job.sort" else 0 if action.scope == "dashboard" and action.id != "job.filter" else 2
