@@ -315,7 +315,7 @@ def test_the_end_says_how_many_jobs_memory_has_held_back() -> None:
     story.add(3662, *(ev.JobMoved(jid, "running") for jid in (13, 14, 15)))
     story.add(3663, ev.JobFinished(17, 1, "never_ran.o", "cxx", 0.0, "dropped"))
     lines = ended_lines(story)
-    assert any(line.startswith("governed 3 jobs waited for memory, 1 frozen") for line in lines), "only those that ran"
+    assert any(line.startswith("governed 3 jobs waited for memory, 1 freeze") for line in lines), "only those that ran"
 
 
 def test_the_end_tells_freezes_from_the_jobs_that_were_frozen() -> None:

@@ -25,7 +25,7 @@ def fight_text(paths: BuildPaths, width: int) -> str:
     more memory than it had."""
     state = final_state(paths)
     killed = sum(lost.count for lost in state.lost.values())
-    text = f"{state.restraint.held} held, {state.restraint.freezes or '0 frozen'}, {killed} killed"
+    text = f"{state.restraint.held} held, {state.restraint.freezes or '0 freezes'}, {killed} killed"
     wanted = _side_by_side(paths.journal, width)
     if state.machine is None or wanted <= state.machine.memory_budget:
         return text

@@ -344,9 +344,12 @@ class Restraint:
     @property
     def freezes(self) -> str:
         """The freezes in words, as several may be of one job; empty if there were none."""
+        if not self.frozen:
+            return ""
+        freezes = f"{self.frozen} {'freeze' if self.frozen == 1 else 'freezes'}"
         if self.frozen == self.frozen_jobs:
-            return f"{self.frozen} frozen" if self.frozen else ""
-        return f"{self.frozen} freezes of {self.frozen_jobs} {'job' if self.frozen_jobs == 1 else 'jobs'}"
+            return freezes
+        return f"{freezes} of {self.frozen_jobs} {'job' if self.frozen_jobs == 1 else 'jobs'}"
 
 
 @dataclass(frozen=True, slots=True)
