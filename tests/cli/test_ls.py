@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from stoker.cli.commands import home
 from stoker.cli.commands.home import is_trivial, with_share
 from stoker.cli.commands.ls import cells_of
+from stoker.config.paths import BuildPaths
 from stoker.model.state import Phase
 from stoker.record.builds import BuildSummary
 from support.program import Stoker
@@ -21,6 +25,32 @@ def test_a_frozen_build_is_frozen_everywhere(stoker: Stoker) -> None:
     (row,) = json.loads(stoker.run("ls", "--json").stdout)
     assert row["state"] == stoker.status(build)["state"] == "frozen"
     assert stoker.run("ls").stdout.split()[1] == b"frozen"
+
+
+def test_home_returns_to_the_build_that_was_shown_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It may be the one that the chosen build was resumed as."""
+    asked: list[str] = []
+
+    class App:
+        def __init__(self, *_: object, chosen: str, **__: object) -> None:
+            asked.append(chosen)
+
+        def run(self, *, mouse: bool) -> str | None:
+            return "llvm-1" if len(asked) == 1 else None
+
+    options = SimpleNamespace(theme=None, ascii_only=False, settings=SimpleNamespace(mouse="off"))
+    for name, stub in {
+        "HomeApp": App,
+        "running_in_terminal": lambda: True,
+        "has_size": lambda: True,
+        "repair_all": list,
+        "tui_options": lambda _theme: options,
+        "find": lambda name: BuildPaths(tmp_path / name),
+        "show_until_left": lambda _paths, _screen: (BuildPaths(tmp_path / "llvm-2"), 0),
+    }.items():
+        monkeypatch.setattr(home, name, stub)
+    assert home.run(argparse.Namespace(theme=None)) == 0
+    assert asked == ["", "llvm-2"]
 
 
 def test_the_command_and_the_folder_tell_builds_apart(stoker: Stoker, tmp_path: Path) -> None:

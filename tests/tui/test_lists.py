@@ -367,6 +367,23 @@ async def test_home_hides_builds_that_ended_well_at_once_but_the_newest() -> Non
         assert "/true-1: 1 of 4" in text_of(app)
 
 
+async def test_home_has_the_cursor_on_the_build_that_was_just_left() -> None:
+    """Also if it is one of those that the list hides, and while its row changes."""
+    names = (("true-3", True), ("llvm-1", False), ("true-2", True))
+    looks = iter(range(99))
+
+    def look() -> tuple[tuple[str, ...], tuple[HomeRow, ...]]:
+        time = f"0:0{next(looks)}"
+        return ("ID", "TIME", "STATE"), tuple(HomeRow(name, (name, time, "done"), "ok", quick) for name, quick in names)
+
+    app = HomeApp(look, THEMES["dark"], ascii_only=False, no_colour=True, chosen="true-2")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.refresh_rows()
+        await settle(pilot)
+        assert [line.split()[1] for line in text_of(app).splitlines() if line.lstrip().startswith("▸")] == ["true-2"]
+
+
 async def test_home_offers_all_builds_only_where_some_are_hidden() -> None:
     rows = [HomeRow("llvm-1", ("llvm-1", "9:01", "done"), "ok")]
     app = HomeApp(lambda: (("ID", "TIME", "STATE"), tuple(rows)), THEMES["dark"], ascii_only=False, no_colour=False)

@@ -52,10 +52,18 @@ def left_behind(state: BuildState) -> str:
 def show_build(
     paths: BuildPaths, screen: Screen, *, read_only: bool = False, owner: bool = False, lasting: bool = True
 ) -> int:
-    """Watch a build to its end, or until the viewer leaves. `owner` started it: Ctrl-C in plain mode stops it.
+    """Watch a build to its end, or until the viewer leaves; return the exit status. `owner` started it: Ctrl-C in plain
+    mode stops it.
 
     What is not `lasting` loses its folder afterwards.
     """
+    return show_until_left(paths, screen, read_only=read_only, owner=owner, lasting=lasting)[1]
+
+
+def show_until_left(
+    paths: BuildPaths, screen: Screen, *, read_only: bool = False, owner: bool = False, lasting: bool = True
+) -> tuple[BuildPaths, int]:
+    """Do the same; also return the build that was shown last: on a screen it may be resumed as another one."""
     full_screen = isinstance(screen, TuiOptions)
     source, failed = _source(paths, read_only=read_only), False
     if isinstance(screen, TuiOptions):
@@ -72,7 +80,7 @@ def show_build(
     state = _last_state(paths, source)
     if not state.over:
         print(f"stoker: {left_behind(state)}; look again with: stoker attach {paths.id}", file=sys.stderr)
-        return LEFT if owner else FAILURE if failed else 0
+        return paths, LEFT if owner else FAILURE if failed else 0
     if full_screen:
         for line in (_last_line(state), *(f"stoker: {text}" for text in killed_text.cost_lines(state))):
             print(line, file=sys.stderr)
@@ -80,7 +88,7 @@ def show_build(
         lasting = lasting and Path(state.cwd).is_dir()
         for line in closing_lines(state, lasting=lasting, resumed_as=resumed_as(paths)):
             print(f"stoker: {line}", file=sys.stderr)
-    return exit_status(state)
+    return paths, exit_status(state)
 
 
 def _last_state(paths: BuildPaths, source: BuildSource) -> BuildState:

@@ -12,7 +12,7 @@ from stoker.cli.errors import USAGE, CliError
 from stoker.cli.narration import say
 from stoker.cli.screen import has_size, running_in_terminal
 from stoker.cli.tui_options import tui_options
-from stoker.cli.watch import show_build
+from stoker.cli.watch import show_until_left
 from stoker.cli.which_build import find
 from stoker.launch.repair import repair_all
 from stoker.model.state import Phase
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         )
         chosen = app.run(mouse=screen.settings.mouse == "on")
         if chosen is not None:
-            show_build(find(chosen), screen)
+            chosen = show_until_left(find(chosen), screen)[0].id
     return 0
 
 

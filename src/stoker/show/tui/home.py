@@ -67,11 +67,13 @@ class HomeRow(NamedTuple):
     """Whether it ended well at once, as `true` or a build with nothing to do does."""
 
 
-def listed(rows: Sequence[HomeRow], words: str, *, trivial: bool) -> tuple[HomeRow, ...]:
+def listed(rows: Sequence[HomeRow], words: str, *, trivial: bool, kept: str = "") -> tuple[HomeRow, ...]:
     """Return the rows with the words searched for. Without words, and unless `trivial` is set, leave out trivial rows,
-    except for the newest build."""
+    except for the newest build and the one to be `kept`."""
     found = tuple(row for row in rows if matches(words, *row.cells))
-    return found if trivial or words else tuple(row for row in found if row is rows[0] or not row.trivial)
+    if trivial or words:
+        return found
+    return tuple(row for row in found if row is rows[0] or row.build_id == kept or not row.trivial)
 
 
 class BuildTable(DataTable[Text]):
@@ -128,7 +130,8 @@ class HomeApp(App[str]):
         self._look = look
         self._theme = textual_theme(theme, "stoker-home", no_colour=no_colour)
         self.palette = Palette(theme, no_colour=no_colour)
-        self._chosen = chosen
+        self._chosen = self._left = chosen
+        """The build that the cursor is put on first, and the one that was just left: it stays in the list."""
         self._shown: tuple[HomeRow, ...] = ()
         self._headings: tuple[str, ...] = ()
         self._words = ""
@@ -160,7 +163,7 @@ class HomeApp(App[str]):
     def refresh_rows(self) -> None:
         """Read the builds again; the picked row stays picked."""
         headings, every = self._look()
-        rows = listed(every, self._words, trivial=self._trivial)
+        rows = listed(every, self._words, trivial=self._trivial, kept=self._left)
         if (may_hide := any(row.trivial for row in every[1:])) != self._may_hide:
             self._may_hide = may_hide
             self.refresh_bindings()
