@@ -129,7 +129,7 @@ def test_the_reason_names_need_and_room() -> None:
     running = [live(n, kernel(peak=6), 50) for n in range(4)]
     hold = next(d for d in asked(view(running, [candidate(10, light(9))])) if d.action == "hold")
     assert hold.why.startswith("needs up to 9.0 GiB")
-    assert "spare above the reserve" in hold.why
+    assert "unpromised above the reserve" in hold.why
 
 
 def test_what_fills_in_may_not_delay_the_one_that_waits() -> None:

@@ -71,7 +71,7 @@ def test_the_reason_names_what_is_kept_for_it() -> None:
     running = [live(n, kernel(peak=6), 50) for n in range(3)]
     seen = view(running, [candidate(10, light(9))])
     [hold] = [d for d in asked(with_ramdisk(seen, 6)) if d.action == "hold"]
-    assert "spare above the reserve and 6.0 GiB for the RAM disk" in hold.why
+    assert "unpromised above the reserve and 6.0 GiB for the RAM disk" in hold.why
     [hold] = [d for d in asked(view(running, [candidate(10, light(20))])) if d.action == "hold"]
     assert "RAM disk" not in hold.why
 

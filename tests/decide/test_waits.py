@@ -65,7 +65,7 @@ def test_one_that_does_not_fit_says_what_it_needs_and_what_is_free() -> None:
 
 
 def test_that_nothing_is_spare_any_more_is_news_though_what_has_started_holds_nothing_yet() -> None:
-    """A row said "742 MiB, 396 MiB spare" for seconds after another job had been given those."""
+    """A row said "742 MiB, 396 MiB unpromised" for seconds after another job had been given those."""
     running = [live(n, kernel(peak=6), 50) for n in range(3)]
     waiting = [candidate(10, light(16, seconds=90), held=True)]
     before = reason(view(running, waiting), 10)

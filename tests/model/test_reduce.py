@@ -138,7 +138,7 @@ def test_the_seconds_of_a_job_are_those_that_it_ran_and_not_those_that_it_was_fr
 
 def test_a_job_that_waits_has_its_reason_until_it_goes_on() -> None:
     jobs = [ev.JobStarted(n, 1, 200 + n, f"{n}.o", "cxx", 1004.0, "on_deck") for n in (1, 2)]
-    told = ev.JobsWaiting((1, 2, 7), "memory", "needs ~2.0 GiB, 1.0 GiB spare above the reserve")
+    told = ev.JobsWaiting((1, 2, 7), "memory", "needs ~2.0 GiB, 1.0 GiB unpromised above the reserve")
     events: list[ev.Event] = [*BEGIN, *jobs, told, ev.JobMoved(1, "running"), ev.JobMoved(2, "on_deck", 10**9)]
     status = status_of(reduce_all(records(events)), 1010.0)
     assert [(job["waits_for"], job["waits"]) for job in status["jobs"]] == [(None, None), ("memory", told.why)]

@@ -184,8 +184,8 @@ def test_routine_is_summed_up_once_a_minute_and_what_is_grave_is_told_each_time(
 def test_a_single_hold_is_told_whole() -> None:
     renderer = PlainRenderer()
     tell(renderer, governed())
-    hold = DecisionEntry(START + 1, "governor", "hold flash.o", "needs ~9.1 GiB, 6.2 GiB spare above the reserve")
-    line = "hold flash.o (needs ~9.1 GiB, 6.2 GiB spare above the reserve)"
+    hold = DecisionEntry(START + 1, "governor", "hold flash.o", "needs ~9.1 GiB, 6.2 GiB unpromised above the reserve")
+    line = "hold flash.o (needs ~9.1 GiB, 6.2 GiB unpromised above the reserve)"
     assert tell(renderer, governed(decisions=(hold,))) == [line]
 
 

@@ -193,7 +193,7 @@ def running(count: int = 12, machine: MachineSample = MACHINE) -> Story:
         story.add(10 + i * 30, replace(sampled(0, swing), build_rss=int(own * GIB)))
     story.add(3700, *jobs(count, 3700), ev.Estimated(1650, 1440, 1860))
     story.add(
-        3650, ev.Decided("governor", "12→11 hold flash_bwd_hdim256", "needs ~9.1 GiB, 6.2 spare above the reserve")
+        3650, ev.Decided("governor", "12→11 hold flash_bwd_hdim256", "needs ~9.1 GiB, 6.2 unpromised above the reserve")
     )
     story.add(3680, ev.Decided("ann", "level 16", "by request"))
     story.add(3690, ev.Noticed("warning", "pidfd_open is refused here; polling instead"))
@@ -222,7 +222,8 @@ def governed(
     story.add(3655, ev.JobMoved(FROZEN_JID, "frozen"))
     waiting = tuple(range(count + 1, count + on_deck + 1))
     story.add(
-        3655, ev.JobsWaiting(waiting[:1], "memory", "needs up to 4.6 GiB within 2:10, 614 MiB spare above the reserve")
+        3655,
+        ev.JobsWaiting(waiting[:1], "memory", "needs up to 4.6 GiB within 2:10, 614 MiB unpromised above the reserve"),
     )
     story.add(
         3655,
@@ -235,7 +236,8 @@ def governed(
     story.add(3700, ev.Estimated(1650, 1440, 1860))
     story.add(3640, ev.Decided("ann", "level 24 → automatic", "asked for; 21 run, 24 on deck"))
     hold = "hold caffe2/CMakeFiles/flash_attention.dir/__/third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o"
-    story.add(3653, ev.Decided("governor", hold, "needs up to 9.1 GiB within 4:25, 6.2 GiB spare above the reserve"))
+    why = "needs up to 9.1 GiB within 4:25, 6.2 GiB unpromised above the reserve"
+    story.add(3653, ev.Decided("governor", hold, why))
     freeze = "freeze third_party/protobuf/cmake/CMakeFiles/libprotobuf.dir/__/src/google/protobuf/descriptor.cc.o"
     story.add(
         3655,

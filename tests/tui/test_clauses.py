@@ -7,7 +7,7 @@ import pytest
 from stoker.show.tui.pages.clauses import clauses, whole_words
 
 KEPT = "memory is kept for obj/kernel_03.o, and for what runs; 614 MiB unused above the reserve"
-NEEDS = "needs up to 4.6 GiB within 2:10, 614 MiB spare above the reserve and 1.2 GiB for the RAM disk"
+NEEDS = "needs up to 4.6 GiB within 2:10, 614 MiB unpromised above the reserve and 1.2 GiB for the RAM disk"
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ NEEDS = "needs up to 4.6 GiB within 2:10, 614 MiB spare above the reserve and 1.
         (KEPT, 40, "memory is kept for kernel_03.o"),
         (KEPT, 28, "memory is kept for kern…03.o"),
         (KEPT, 20, "memory is kept for…"),
-        (NEEDS, 80, "needs up to 4.6 GiB, 614 MiB spare and 1.2 GiB for the RAM disk"),
+        (NEEDS, 80, "needs up to 4.6 GiB, 614 MiB unpromised and 1.2 GiB for the RAM disk"),
         (NEEDS, 40, "needs up to 4.6 GiB"),
         ("frozen by hand; it goes on when it is thawed by hand", 30, "frozen by hand"),
     ],

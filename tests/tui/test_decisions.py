@@ -141,8 +141,8 @@ def test_what_one_command_brought_about_follows_it() -> None:
 
 
 def test_a_wait_that_is_shown_at_its_begin_does_not_pass_off_later_figures_as_those_of_then() -> None:
-    holds = by("governor", 0, "hold a.o", "169 MiB spare"), by("governor", 80, "hold a.o", "90 MiB spare")
-    assert gathered(*holds) == [("hold a.o", "last: 90 MiB spare")]
+    holds = by("governor", 0, "hold a.o", "169 MiB unpromised"), by("governor", 80, "hold a.o", "90 MiB unpromised")
+    assert gathered(*holds) == [("hold a.o", "last: 90 MiB unpromised")]
 
 
 def test_what_a_person_froze_or_thawed_keeps_its_own_entry() -> None:

@@ -152,7 +152,7 @@ def test_a_step_that_is_run_again_says_which_attempt_it_is() -> None:
 
 def test_a_decision_keeps_its_numbers_and_both_ends_of_the_name() -> None:
     hold, _, freeze = (text(line) for line in decision_lines.decisions(at(governed()), 80, 3, UNICODE))
-    assert "cu.o  needs up to 9.1 GiB, 6.2 GiB spare" in hold
+    assert "cu.o  needs up to 9.1 GiB, 6.2 GiB unpromised" in hold
     assert freeze.strip() == "floor of 1.3 GiB; this one holds 2.6 GiB and grows on"
 
 
@@ -168,7 +168,7 @@ def test_many_alike_are_one_line_and_jobs_that_just_fit_are_no_news() -> None:
     story = builds.governed()
     for n in range(14):
         story.add(
-            3660 + n, ev.Decided("governor", f"hold k{n}.o", f"needs up to {n + 245} MiB within 0:12, {n} B spare")
+            3660 + n, ev.Decided("governor", f"hold k{n}.o", f"needs up to {n + 245} MiB within 0:12, {n} B unpromised")
         )
         story.add(3660 + n, ev.Decided("governor", f"admit small{n}.o", "needs up to 9.1 MiB of 55.0 GiB"))
     story.add(3680, ev.Decided("governor", "admit k3.o", "in what is left: needs ~245 MiB, may hold 1.0 GiB"))

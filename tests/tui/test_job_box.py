@@ -48,13 +48,13 @@ async def test_the_box_goes_on_with_its_job() -> None:
 
 async def test_the_figures_of_a_reason_are_explained_by_those_on_the_screen() -> None:
     """Four figures stood side by side, and nothing said how they go together."""
-    why = "needs up to 4.6 GiB within 3:00, 614 MiB spare above the reserve"
+    why = "needs up to 4.6 GiB within 3:00, 614 MiB unpromised above the reserve"
     story = builds.governed(3, 5).add(3723, ev.JobsWaiting((8,), "memory", why))
     async with shown(source_of(story), "end", "enter", size=(100, 40)) as (app, _pilot):
         told = " ".join(text_of(app).split())
         assert why.split(", ")[0] in told
         assert "up to what is expected, plus the uncertainty" in told
-        assert "spare what is free, minus uncertainty and what is kept for others" in told
+        assert "unpromised what is free, minus uncertainty and what is kept for others" in told
         assert "what is free, plus" not in told, "its reason says nothing of unused memory"
 
 
@@ -125,12 +125,12 @@ async def test_the_keys_of_the_footer_below_the_box_open_their_pages(key: str) -
 
 async def test_a_reader_gets_no_keys_and_every_wait_its_reason() -> None:
     story = builds.governed()
-    why = "needs ~9.1 GiB within 4:25, 6.2 GiB spare above the reserve"
+    why = "needs ~9.1 GiB within 4:25, 6.2 GiB unpromised above the reserve"
     story.add(3724, ev.JobsWaiting((13,), "memory", why))
     source = FakeSource(story.state, read_only=True)
     async with shown(source, *["down"] * 13, "enter", size=(100, 30)) as (app, pilot):
         text = " ".join(text_of(app).split())
-        assert "6.2 GiB spare above the" in text
+        assert "6.2 GiB unpromised above the" in text
         await pilot.press("F", "O", "X")
         await settle(pilot)
         assert source.commands == []

@@ -210,7 +210,7 @@ def test_stoker_itself_goes_by_one_name() -> None:
 @pytest.mark.parametrize(
     ("why", "shown"),
     [
-        ("needs up to 4.6 GiB within 2:10, 614 MiB spare above the reserve", "too little memory"),
+        ("needs up to 4.6 GiB within 2:10, 614 MiB unpromised above the reserve", "too little memory"),
         ("holds 1.2 GiB, needs up to 4.6 GiB; 614 MiB unused above the reserve", "too little memory"),
         (
             "holds 1.2 GiB, needs up to 4.6 GiB; 614 MiB unused above the reserve, kept for what runs",
@@ -246,7 +246,7 @@ def test_a_reason_with_figures_says_how_old_it_is() -> None:
     state = builds.governed(3, 30).state
     waiting = state.jobs[4]
     lines = [text_of(line) for line in table(at(state), 120, 20, JobView(cursor=waiting.jid), UNICODE)]
-    assert any(" waits: " in line and "614 MiB spare above the reserve (1:08 ago)" in line for line in lines)
+    assert any(" waits: " in line and "614 MiB unpromised above the reserve (1:08 ago)" in line for line in lines)
     box = "\n".join(map(text_of, details(waiting, state, builds.START + builds.NOW, 120, UNICODE)))
     assert "(1:08 ago)" in box
     box = "\n".join(map(text_of, details(waiting, state, builds.START + 3657, 120, UNICODE)))

@@ -115,7 +115,7 @@ class AdmissionRound:
                     continue
                 self._started.append(job)
                 need, spare = format_bytes(self.situation.most(job)), format_bytes(self._spare())
-                why = f"needs up to {need}, leaves {spare} spare above the reserve"
+                why = f"needs up to {need}, leaves {spare} unpromised above the reserve"
                 self.decisions.append(Decision("thaw", job.jid, why))
             else:
                 self.promise.hold(job.rss)
@@ -308,7 +308,7 @@ class AdmissionRound:
     def _why_admitted(self, candidate: Candidate, job: Outlook) -> str:
         need, spare = _need_text(candidate, job), format_bytes(self._spare()) if self.waiting else ""
         if self.waiting:
-            return f"needs up to {need}; backfilled while {self.waiting} waits, leaves {spare} spare"
+            return f"needs up to {need}; backfilled while {self.waiting} waits, leaves {spare} unpromised"
         return f"needs up to {need} of {format_bytes(self.promise.capacity)}"
 
     def _why_held(self, candidate: Candidate, job: Outlook, again: str) -> str:
@@ -317,7 +317,7 @@ class AdmissionRound:
         when = f"within {format_duration(candidate.curve.duration)}" if candidate.curve.duration >= 1 else "at once"
         return (
             f"needs up to {_need_text(candidate, job)} {when}, "
-            f"{format_bytes(self._spare())} spare above the reserve{self._for_ramdisk()}"
+            f"{format_bytes(self._spare())} unpromised above the reserve{self._for_ramdisk()}"
         )
 
     def _for_ramdisk(self) -> str:

@@ -103,7 +103,7 @@ def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision
         if not peaks.fit():
             return None
         need, spare = format_bytes(candidate.curve.peak), format_bytes(peaks.room)
-        decisions.append(Decision("admit", candidate.jid, f"needs ~{need}, leaves {spare} spare"))
+        decisions.append(Decision("admit", candidate.jid, f"needs ~{need}, leaves {spare} unpromised"))
     return tuple(decisions)
 
 

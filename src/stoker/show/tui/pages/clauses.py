@@ -19,7 +19,7 @@ LEAST_NAME = 8
 """Below this width, a name with its middle cut out is meaningless."""
 
 _WITHIN = re.compile(r"(needs up to [\d.]+ \w+) (?:within [\d:]+|at once)(?=,)")
-"""How soon a job would need the memory; less important than how much is spare."""
+"""How soon a job would need the memory; less important than how much is unpromised."""
 
 _BRACKET = re.compile(r" \([^()]*\)$")
 

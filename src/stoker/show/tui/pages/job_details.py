@@ -28,7 +28,7 @@ SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "busybox")
 TERMS = {
     "up to": "what is expected, plus the uncertainty of such jobs",
     "unused": "what is free, plus what is still to come of running jobs",
-    "spare": "what is free, minus uncertainty and what is kept for others",
+    "unpromised": "what is free, minus uncertainty and what is kept for others",
 }
 """The figures of a reason that stand nowhere else on the screen, by those that do."""
 
