@@ -71,6 +71,13 @@ def test_wrappers_hide_no_failure(wrapped: str) -> None:
             assert rules_in(log) == [rule.id], example
 
 
+def test_a_rule_finds_what_a_compiler_says_without_a_locale() -> None:
+    for rule, example in EXAMPLES:
+        if "error: " in example and "‘" in example:
+            plain = example.replace("‘", "'").replace("’", "'")
+            assert rules_in(log_of(rule, plain)) == [rule.id], plain
+
+
 @in_batches(RULES)
 def test_every_alternative_of_a_pattern_has_an_example(rules: Sequence[Rule]) -> None:
     for rule in rules:
