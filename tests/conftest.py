@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,13 @@ LONG_ONES = ("simulate", "e2e", "cli", "launch", "supervisor", "verify")
 """Folders whose files take longest, by what a test of theirs takes. They begin first, so that in the end no worker of
 `pytest -n` waits alone for one of them."""
 
+MARKED = {
+    "long": (b"mark.long", b"ONE_NINJA_AT_FIRST"),
+    "platform": (b"mark.platform",),
+    "soak": (b"mark.soak",),
+}
+"""By what a file can be known that has tests with a marker."""
+
 
 @pytest.fixture
 def stoker(tmp_path: Path) -> Iterator[Stoker]:
@@ -40,12 +49,29 @@ def stoker(tmp_path: Path) -> Iterator[Stoker]:
     shutil.rmtree(program.runtime, ignore_errors=True)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a test that `-m long` asks for: all imports take each worker of `pytest -n` seconds."""
+    words = MARKED.get(config.option.markexpr, ())
+    if not words or not fnmatch(collection_path.name, "test_*.py") or _has_one_of(collection_path, words):
+        return None
+    return True
+
+
+@functools.cache
+def _has_one_of(file: Path, words: Sequence[bytes]) -> bool:
+    text = file.read_bytes()
+    return any(word in text for word in words)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ranks = {name: rank for rank, name in enumerate(LONG_ONES)}
     items.sort(key=lambda item: ranks.get(item.path.parent.name, len(ranks)))
     for item in items:
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.function):
             item.add_marker(pytest.mark.timeout(HANGS_SECONDS))
+        for marker in MARKED.keys() & {mark.name for mark in item.iter_markers()}:
+            if not _has_one_of(item.path, MARKED[marker]):
+                raise pytest.UsageError(f"{item.nodeid}: its file says nothing of MARKED[{marker!r}], in conftest.py")
 
 
 # The workers of `pytest -n` have these of somebody's terminal; a test's own terminal has a size of its own.

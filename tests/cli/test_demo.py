@@ -26,7 +26,7 @@ def test_a_demo_whose_folder_goes_offers_no_going_on_and_is_never_meant_by_it(st
 
 @pytest.mark.long
 def test_a_demo_says_how_its_jobs_fought_and_teaches_other_builds_nothing(stoker: Stoker, tmp_path: Path) -> None:
-    ran = stoker.run("demo", "--plain", "--seconds", "24", "--memory", "480M", TMPDIR=str(tmp_path))
+    ran = stoker.run("demo", "--plain", "--seconds", "12", "--memory", "480M", TMPDIR=str(tmp_path))
     last = ran.stderr.decode().splitlines()[-1]
     found = re.fullmatch(
         r"stoker: (\d+) held, \d+ freezes?(?: of \d+ jobs?)?, \d+ killed; "

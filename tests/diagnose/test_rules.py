@@ -54,10 +54,6 @@ def test_a_rule_finds_its_examples_and_no_other_takes_them_for_its_own(rules: Se
 @pytest.mark.parametrize(
     "wrapped",
     [
-        "      {}",
-        "#12 345.6 {}",
-        "2026-01-02T03:04:05.6789012Z {}",
-        "2026-01-02T03:04:05.6789012Z ##[error]{}",
         "\x1b[1m\x1b[31m{}\x1b[0m",
         "Receiving objects:  42% (1/2)\r{}\r",
         "{}\r",
