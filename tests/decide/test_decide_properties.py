@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from dataclasses import replace
@@ -70,6 +71,7 @@ def views(draw: st.DrawFn) -> View:
         reserve=draw(st.floats(0, 4)) * GIB,
         floor=draw(st.floats(0, 1)) * GIB,
         cpu_slots=draw(st.floats(0, 8)),
+        cores=draw(st.just(math.inf) | st.floats(0.5, 8)),
         level=draw(st.none() | st.integers(1, 8)),
         paused=draw(st.sampled_from(["no", "no", "soft", "hard"])),
         pressure=draw(st.none() | st.floats(0, 100)),

@@ -102,6 +102,7 @@ class Stoker:
             candidates=tuple(self._candidates.values()),
             last_freeze=self._last["freeze"],
             last_shed=self._last["shed"],
+            cores=machine.cores,
         )
 
     def _look_ahead(self, machine: Machine) -> None:

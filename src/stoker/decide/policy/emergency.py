@@ -230,7 +230,7 @@ def stall(view: View) -> str:
 
 
 def _growth_text(situation: Situation) -> str:
-    """Say how fast the jobs were measured to grow, in all."""
-    rises = [j.rise * j.width for j in situation.view.running if j.rise and not j.stale]
-    who = "1 job grows" if len(rises) == 1 else f"{len(rises)} jobs grow"
-    return f"{who} by {format_bytes(sum(rises))} per second"
+    """Say how fast the jobs can grow by what was last measured, in all."""
+    count, growth = situation.measured_growth()
+    who = "1 job grows" if count == 1 else f"{count} jobs grow"
+    return f"{who} by up to {format_bytes(growth)} per second"

@@ -174,16 +174,36 @@ class Situation:
 
     def surge(self, jobs: Iterable[LiveJob]) -> float:
         """Return by how much these jobs together may grow before a tick's actions take effect."""
-        return sum(self._rise(job) for job in jobs) * SURGE
+        rises = ((job.rise * self._weight(job), job.width) for job in jobs if job.rise)
+        return _shared(rises, self.view.cores) * SURGE
+
+    def measured_growth(self) -> tuple[int, float]:
+        """Return how many running jobs were last measured to grow, and the bytes per second that they can add."""
+        rises = [(job.rise, job.width) for job in self.view.running if job.rise and not job.stale]
+        return len(rises), _shared(rises, self.view.cores)
 
     def _rise(self, job: LiveJob) -> float:
-        """Return the bytes per second by which the job has just grown, weighted by how uncertain its curve is.
+        """Return the bytes per second by which the job has just grown, weighted by how uncertain its curve is."""
+        return job.rise * job.width * self._weight(job) if job.rise else 0.0
+
+    def _weight(self, job: LiveJob) -> float:
+        """Return how much of its growth counts, 0 to 1: its curve may know better.
 
         0 until it is measured again after a stop: otherwise it would be stopped again for what it did before.
         """
-        if job.stale or not job.rise:
-            return 0.0
-        return job.rise * job.width * min(1.0, self.standing(job).spread / UNTRUSTED)
+        return 0.0 if job.stale else min(1.0, self.standing(job).spread / UNTRUSTED)
+
+
+def _shared(rises: Iterable[tuple[float, float]], cores: float) -> float:
+    """Return the bytes per second by which jobs grow at most, given the bytes per CPU second and the width of each.
+
+    More jobs than cores cannot all compute at once: the fastest growing get the cores.
+    """
+    growth = 0.0
+    for rise, width in sorted(rises, reverse=True):
+        used = min(width, cores)
+        growth, cores = growth + rise * used, cores - used
+    return growth
 
 
 class Peaks:

@@ -83,18 +83,18 @@ class View:
     """Everything that a decision depends on.
 
     `budget` is the tightest memory limit and `available` what is left of it now, whoever uses the rest. `reserve` is
-    kept free of promises, and so is the expected growth of `ramdisk`. The emergency begins below `floor`.
-    `pressure` is the share (0..100) of time in which some task stalled on memory, in the build's own group
-    (`pressure_own`) or on the whole machine, None if the kernel does not report it; from `pressure_line` on it may hold
-    back starts. `cpu_slots` is the number of jobs that the cores can run, `spare` of them only while memory is plenty;
-    `tokens` is how many more the jobserver has given to tools inside jobs. `level` is the user's number, or None for
-    automatic. `last_freeze` and `last_shed` are times on the clock of `now`, and count only decisions about memory
-    (without `by_word`): a job that a user command stopped continues as soon as that is withdrawn. `guarded` is False if
-    a user has said to ignore memory. `costly`: ending a job also costs the work of others. `remote_slots` is how many
-    jobs other machines take at once; `remote_jobs` counts the jobs that they compile, which are not in `running`, and
-    those in `running` that are about to go there; `remote_waiting` counts those among them that wait for a host and
-    have yet to preprocess here. `cores_taken`: other programs keep the cores busy, of which the build uses little; it
-    only explains why places stay taken.
+    kept free of promises, and so is the expected growth of `ramdisk`. The emergency begins below `floor`. `pressure` is
+    the share (0..100) of time in which some task stalled on memory, in the build's own group (`pressure_own`) or on the
+    whole machine, None if the kernel does not report it; from `pressure_line` on it may hold back starts. `cores` is
+    how many the build may use, and `cpu_slots` the number of jobs that they can run, `spare` of them only while memory
+    is plenty; `tokens` is how many more the jobserver has given to tools inside jobs. `level` is the user's number, or
+    None for automatic. `last_freeze` and `last_shed` are times on the clock of `now`, and count only decisions about
+    memory (without `by_word`): a job that a user command stopped continues as soon as that is withdrawn. `guarded` is
+    False if a user has said to ignore memory. `costly`: ending a job also costs the work of others. `remote_slots` is
+    how many jobs other machines take at once; `remote_jobs` counts the jobs that they compile, which are not in
+    `running`, and those in `running` that are about to go there; `remote_waiting` counts those among them that wait for
+    a host and have yet to preprocess here. `cores_taken`: other programs keep the cores busy, of which the build uses
+    little; it only explains why places stay taken.
     """
 
     budget: float
@@ -121,6 +121,7 @@ class View:
     remote_jobs: int = 0
     remote_waiting: int = 0
     cores_taken: bool = False
+    cores: float = math.inf
 
     @property
     def kept(self) -> float:

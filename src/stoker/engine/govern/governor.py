@@ -153,6 +153,7 @@ class Governor:
             remote_jobs=self.deck.remote_jobs() if slots else 0,
             remote_waiting=self.deck.waiting_for_a_host() if self._jobs.launched else 0,
             cores_taken=level.core_watch.taken,
+            cores=level.cores,
         )
 
     def step(self) -> list[ev.Event]:
