@@ -196,3 +196,11 @@ def test_jobs_that_agree_show_that_all_need_more_than_stated() -> None:
         durations.add(expected_job(Stated("history", 6.0), "cxx", f"{number}.o"), 18.0, cpu=12.0)
     durations.update([])
     assert durations.seconds(rest) == pytest.approx(18.0, rel=0.1)
+
+
+def test_the_first_seconds_on_a_busy_machine_say_little_of_jobs_that_have_not_begun() -> None:
+    durations, job = Durations(), expected_job(Stated("history", 6.0), "cxx", "a.o")
+    starved = [(job, RunSoFar(13.0, 0.45))] * 8
+    durations.update(starved)
+    assert 6.0 < durations.seconds(job) < 60.0, "they get a thirtieth of a core, and so may others, or not"
+    assert durations.remainder(*starved[0]) > 100.0, "these are slow now"

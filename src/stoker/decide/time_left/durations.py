@@ -85,8 +85,10 @@ NOISE, NOISE_WEIGHT = 0.25, 4.0
 about the others: one that needed 2.4 times as much made the last jobs' remaining time 2.7 times too long."""
 
 TRUST_NEAR, TRUST_FAR = 2.0, 60.0
-"""The pace of jobs that have ended has at most the weight of so many seconds of running ones: the first for the rest of
-those, the second for jobs that have not begun."""
+"""The pace of jobs that have ended has at most the weight of so many seconds of running ones, for the rest of those;
+and the weight of so many for jobs that have not begun, even if none has ended: eight that got a thirtieth of a core in
+their first seconds on a busy machine say little about the next minutes: 53 were said for a rebuild that had done two
+thirds after ten."""
 
 LEAST_SECONDS, SEEN_SECONDS = 0.001, 0.01
 """No job is expected to take less than the first; one that took less than the second says nothing about the source's
@@ -285,10 +287,8 @@ class Durations:
             known = (self._stated_here if self._alone else self._stated).get(of, Took())
             needs = self._needs[of] = self._needed.get(of, _Needed()).ratio(of.by)
             ended, now = self._factors.get(of, 1.0) / needs, run.age / run.cpu
-            near, far = (
-                ended * (now / ended) ** (run.age / (run.age + max(1.0, min(known.seconds, trust))))
-                for trust in (TRUST_NEAR, TRUST_FAR)
-            )
+            shown = max(1.0, min(known.seconds, TRUST_NEAR))
+            near, far = (ended * (now / ended) ** (run.age / (run.age + trust)) for trust in (shown, TRUST_FAR))
             self._near[of], self._factors[of] = near, needs * far
 
     def seconds(self, job: ExpectedJob) -> float:
