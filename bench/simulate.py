@@ -1,6 +1,6 @@
 """Simulates builds short of memory: stoker and its rivals, 32 to 128 GiB, 16 to 128 cores. See bench/README.md.
 
-    python -m bench.simulate [--builds pytorch ...] [--ram 32 ...] [--cores 16 ...] [--runs FILE] [--write]
+    python -m bench.simulate [--builds pytorch ...] [--ram 32 ...] [--cores 16 ...] [--jobs N] [--runs FILE] [--write]
 
 Nothing is timed, so every machine gives the same result, however busy. `--runs FILE` keeps each finished run and does
 not repeat it, so that the bench can be interrupted and continued. Kernels are drawn from measured memory curves.
@@ -35,6 +35,8 @@ class Task(NamedTuple):
     cores: int
     gib: int
     policy: str
+    most: int | None = None
+    """How many of the build's jobs are simulated, the first ones; None for all."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,9 @@ class Grid:
     seeds: int
     machines: Sequence[tuple[int, int]]
     """Cores and GiB of each. Orders after the first, the hardest, are for those alone that targets are stated for."""
+
+    most: int | None = None
+    """As a task's."""
 
     def tasks(self) -> Iterator[Task]:
         """Those that decide whether a target is met come first."""
@@ -60,7 +65,7 @@ class Grid:
         machines = self.machines if order == self.orders[0] else [m for m in self.machines if m in TARGETED]
         for cores, gib in machines:
             for policy in rivals(cores) if policies == ["rivals"] else policies:
-                yield Task(build, order, seed, cores, gib, policy)
+                yield Task(build, order, seed, cores, gib, policy, self.most)
 
 
 def rivals(cores: int) -> list[str]:
@@ -71,7 +76,7 @@ def rivals(cores: int) -> list[str]:
 
 def run(task: Task) -> dict[str, Any]:
     """One simulated build as a line of JSON."""
-    jobs = BUILDS[task.build](order=task.order, seed=task.seed)
+    jobs = BUILDS[task.build](order=task.order, seed=task.seed)[: task.most]
     policy, _, known = task.policy.partition(" ")
     begin = time.process_time()
     prediction: Prediction = next((kind for kind in PREDICTIONS if kind == known), "noisy")
@@ -110,7 +115,7 @@ def _made(tasks: Iterable[Task], workers: int) -> Iterator[dict[str, Any]]:
 
 
 def _task(record: dict[str, Any]) -> Task:
-    return Task(*(record[name] for name in Task._fields))
+    return Task(**{name: record[name] for name in Task._fields if name in record})
 
 
 def main() -> int:
@@ -121,13 +126,14 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--cores", nargs="*", type=int, default=[16, 32, 64, 128])
     parser.add_argument("--ram", nargs="*", type=int, default=[32, 64, 128], help="GiB")
+    parser.add_argument("--jobs", type=int, metavar="N", help="only the first N jobs of each build: to try the bench")
     parser.add_argument("--targeted", action="store_true", help="only the machines for which targets are stated")
     parser.add_argument("--runs", type=Path, metavar="FILE", help="JSON lines: one for each run, kept as it ends")
     parser.add_argument("--workers", type=int, default=1)
     add_arguments(parser)
     args = parser.parse_args()
     machines = sorted(TARGETED) if args.targeted else [(cores, gib) for gib in args.ram for cores in args.cores]
-    grid = Grid(args.builds, args.orders, args.seeds, machines)
+    grid = Grid(args.builds, args.orders, args.seeds, machines, args.jobs)
     found = runs(list(grid.tasks()), args.runs, args.workers)
     figures = [r["result"] | {k: v for k, v in r.items() if k != "result"} for r in found]
     publish(

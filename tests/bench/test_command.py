@@ -23,7 +23,7 @@ chosen = [
 sys.exit(command.run_all(chosen, command.Path(sys.argv[1]), quick=True, write=False))
 """
 
-SMALL = ("--builds", "flash-attn", "--orders", "row", "--cores", "4", "--ram", "16")
+SMALL = ("--builds", "flash-attn", "--orders", "row", "--cores", "4", "--ram", "16", "--jobs", "30")
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:

@@ -114,11 +114,11 @@ def test_a_ninja_below_a_shell_and_cmake_is_governed(stoker: Grouped, tmp_path: 
 @pytest.mark.long
 @pytest.mark.parametrize("width", ["-j"])
 def test_a_make_inside_a_job_of_ninja_shares_the_level(stoker: Grouped, tmp_path: Path, width: str) -> None:
-    inner = write_burn_makefile(tmp_path / "inner", burns(6, 1.5))
+    inner = write_burn_makefile(tmp_path / "inner", burns(6, 1.0))
     outer = write_ninja(tmp_path / "outer", [("ext", f"make {width} -C {inner} && touch ext")])
-    write_burns(tmp_path / "beside", burns(4, 1.5))
+    write_burns(tmp_path / "beside", burns(4, 1.0))
     with (outer / "build.ninja").open("a") as file:
-        file.writelines(f"build o{n}: sh\n  cmd = {tmp_path}/beside/burn o{n} 1.5\n" for n in range(4))
+        file.writelines(f"build o{n}: sh\n  cmd = {tmp_path}/beside/burn o{n} 1.0\n" for n in range(4))
     overlap = burning(stoker)
     with overlap.watch:
         status = stoker.over(start(stoker, 2, "ninja", "-C", str(outer)))
@@ -129,7 +129,7 @@ def test_a_make_inside_a_job_of_ninja_shares_the_level(stoker: Grouped, tmp_path
 
 @pytest.mark.long
 def test_two_ninjas_at_once_share_the_level(stoker: Grouped, tmp_path: Path) -> None:
-    one, two = (write_burns(tmp_path / name, burns(4, 1.5)) for name in ("one", "two"))
+    one, two = (write_burns(tmp_path / name, burns(4, 1.0)) for name in ("one", "two"))
     overlap = burning(stoker)
     with overlap.watch:
         script = f"{PYPI_NINJA} -C {one} & {PYPI_NINJA} -C {two} && wait $!"
@@ -141,7 +141,7 @@ def test_two_ninjas_at_once_share_the_level(stoker: Grouped, tmp_path: Path) -> 
 
 @pytest.mark.long
 def test_a_wide_make_is_governed(stoker: Grouped, tmp_path: Path) -> None:
-    folder = write_burn_makefile(tmp_path / "p", burns(5, 1.2))
+    folder = write_burn_makefile(tmp_path / "p", burns(5, 0.8))
     overlap = burning(stoker)
     with overlap.watch:
         status = stoker.over(start(stoker, 1, "make", "-j8", "-C", str(folder)))
@@ -154,7 +154,7 @@ def test_a_wide_make_is_governed(stoker: Grouped, tmp_path: Path) -> None:
 def test_a_width_that_the_person_gave_ninja_stays_the_most_that_runs(
     stoker: Grouped, tmp_path: Path, ninja: str
 ) -> None:
-    folder = write_burns(tmp_path / "p", burns(8, 1.2))
+    folder = write_burns(tmp_path / "p", burns(8, 0.8))
     overlap = burning(stoker)
     with overlap.watch:
         build = stoker.detach(ninja, "-C", str(folder), "-j2")
@@ -182,7 +182,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 @pytest.mark.long
 def test_a_ninja_below_pip_is_governed(stoker: Grouped, tmp_path: Path) -> None:
-    folder = write_burns(tmp_path / "p", burns(5, 1.2))
+    folder = write_burns(tmp_path / "p", burns(5, 0.8))
     package = tmp_path / "package"
     package.mkdir()
     (package / "backend.py").write_text(BACKEND.format(folder=folder))
@@ -202,7 +202,7 @@ def test_a_ninja_below_pip_is_governed(stoker: Grouped, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_jobs_that_end_while_frozen_others_wait_are_followed_by_the_next(stoker: Grouped, tmp_path: Path) -> None:
     """The level holds through every birth: a wide window of short and long jobs never runs more than two."""
-    jobs = [Burn(f"o{n:03}", 1.2 if n % 4 == 0 else 0.05) for n in range(40)]
+    jobs = [Burn(f"o{n:03}", 0.8 if n % 4 == 0 else 0.05) for n in range(40)]
     folder = write_burns(tmp_path / "p", jobs)
     overlap = burning(stoker)
     with overlap.watch:

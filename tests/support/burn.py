@@ -1,14 +1,15 @@
 """Jobs that burn CPU time: what is stopped does not age, as a compiler does not, unlike a `sleep`.
 
-Knows nothing of stoker. One small program, compiled once per folder, is every job.
+Knows nothing of stoker. One small program is every job.
 """
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from support.compiled import compile_to
 
 _SOURCE = r"""
 #include <ctime>
@@ -73,7 +74,4 @@ def write_burn_makefile(folder: Path, jobs: Sequence[Burn]) -> Path:
 
 def compile_burner(folder: Path) -> None:
     """The program itself, as `burn` in the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "burn.cpp").write_text(_SOURCE)
-    subprocess.run(["g++", "-O1", "-static", "-o", "burn", "burn.cpp"], cwd=folder, check=True)
-    (folder / "burn.cpp").unlink()
+    compile_to(folder / "burn", _SOURCE, ["g++", "-O1", "-static", "-x", "c++"])
