@@ -14,6 +14,7 @@ _TOOLKIT, _COMPILER, _NVCC, _TORCH, _DRIVER = "toolkit", "cuda_compiler", "nvcc"
 _FOUND, _NEWER = "found_toolkit", "newer_toolkit"
 _PACKAGE, _CUDNN, _ROCM = "built_package", "cudnn_folder", "rocm_folder"
 _PKG_CONFIG = "pkg_config_first"
+_CCCL = "cccl_folder"
 _COLLECTED, _METADATA = "collected", "metadata"
 _REDHAT = "of_redhat"
 _ISOLATED = "isolated_build"
@@ -113,6 +114,7 @@ UNKNOWN: Mapping[str, str] = MappingProxyType(
         _PKG_CONFIG: "",
         _ISOLATED: "",
         _NEWER: "",
+        _CCCL: "",
     }
 )
 """The places of these values in a remedy, and what to write if the log does not have them."""
@@ -129,6 +131,9 @@ _NO_PKG_CONFIG = (
     "pkgconf-pkg-config; conda install -c conda-forge pkg-config; macOS: brew install pkgconf). Then: "
 )
 """What a remedy of Meson's begins with if the log says that it found none."""
+
+_SINCE_CCCL = 13
+"""The first CUDA whose headers of Thrust, CUB and libcu++ lie in a folder of their own."""
 
 _NEWEST = (
     ((12, 9), (12, 1)),
@@ -221,6 +226,8 @@ class LogValues:
         names |= _architectures(compiler)
         names |= _compilers(compiler, of_redhat=_REDHAT in self._said)
         names |= self._newer_than(compiler)
+        if compiler and int(compiler[0]) >= _SINCE_CCCL:
+            names[_CCCL] = "include/cccl"
         torch = self._first(_TORCH)
         if toolkit:
             names |= {"cuda_version": ".".join(toolkit), "cuda_dashed": "-".join(toolkit), "cuda_major": toolkit[0]}

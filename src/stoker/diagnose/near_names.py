@@ -1,6 +1,6 @@
 """Names from the lines above a failure that its own line does not have: Python's version, the folders searched, the
 GPUs that nvcc compiled for, the package whose own code failed, libraries of a link or those that it names too early,
-a path that falls apart at a space.
+a path that falls apart at a space, what kind of compiler or toolkit the last command was, and of which folder.
 
 Knows nothing of rules.
 Like names in the line they end up in commands that people paste, so each has a strict pattern.
@@ -16,7 +16,8 @@ from stoker.diagnose.wrappers import unwrapped
 
 PYTHON, SEARCHED, GPUS, CALLER, FIRST = "python_version", "searched", "gpu_options", "caller", "libraries_first"
 SPACED, COPIES, GIVEN = "spaced_path", "copies", "libraries_given"
-NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER, FIRST, SPACED, COPIES, GIVEN)
+AMD, AMD_NATIVE, ISOLATED, CONDA, HPC = "amd_target", "amd_native", "isolated_folder", "conda_nvcc", "hpc_sdk"
+NEAR_KINDS = (PYTHON, SEARCHED, GPUS, CALLER, FIRST, SPACED, COPIES, GIVEN, AMD, AMD_NATIVE, ISOLATED, CONDA, HPC)
 
 _PYTHONS = (
     re.compile(rb"/include/python(3\.\d{1,2})\b"),
@@ -70,6 +71,22 @@ _BACKENDS = {
 }
 """Packages that build others, by their module: none of them calls the project's own code, so they fail by what they
 themselves need."""
+
+
+_AMD = re.compile(
+    rb"(?:[\s/]|\A)hipcc(?:\.bin)? |\bamdclang|--offload-arch=gfx|-D__HIP_PLATFORM_AMD__|-DUSE_ROCM\b|\.hip:\d|-x hip "
+)
+"""What only a command for AMD's GPUs, or a message about one of its sources, contains."""
+
+_NVIDIA = re.compile(rb"\bnvcc |-gencode\b|\.cu(?:\.o\b|\(\d)")
+_GFX = re.compile(rb"--offload-arch=(gfx[0-9a-f]{3,5})\b")
+_NATIVE = re.compile(rb"--offload-arch=(native)\b")
+_PATH = rb"(?:/[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,99})"
+_ISOLATED = re.compile(rb"(" + _PATH + rb"{0,10}/(?:pip-build-env-[a-z0-9_]{4,12}|builds-v0/\.tmp\w{1,12}))(?=/)")
+_CONDA_NVCC = re.compile(
+    rb"(" + _PATH + rb"{0,12}/(?:envs/[A-Za-z0-9_.-]{1,60}|(?:mini|ana)conda\d?|(?:mini|mamba)forge\d?))/bin/nvcc "
+)
+_HPC_SDK = re.compile(rb"(" + _PATH + rb"{0,10}/hpc_sdk/Linux_(?:x86_64|aarch64)/\d\d\.\d{1,2})(?=[/\s:])")
 
 
 def names_near(above: bytes, wanted: Iterable[str] = NEAR_KINDS) -> dict[str, str]:
@@ -153,6 +170,26 @@ def _libraries_given(above: bytes) -> str:
     return b" ".join((*own, *(one for one in named if one in _OF_SYSTEM))).decode("ascii")
 
 
+def _amd_target(above: bytes) -> str:
+    """Return the AMD GPU for which the last command above compiles, `gfx` if it does not name one; empty if that
+    command is not for AMD's GPUs."""
+    at = max((match.start() for match in _AMD.finditer(above)), default=-1)
+    if at < 0 or _NVIDIA.search(above, at):
+        return ""
+    found: list[bytes] = _GFX.findall(_last_line_with(_GFX, above))
+    return found[0].decode() if found else "gfx"
+
+
+def _last(pattern: re.Pattern[bytes]) -> Callable[[bytes], str]:
+    """Return what finds the last name of a pattern above."""
+
+    def find(above: bytes) -> str:
+        found: list[bytes] = pattern.findall(above)
+        return found[-1].decode() if found else ""
+
+    return find
+
+
 _FINDERS: Mapping[str, Callable[[bytes], str]] = {
     PYTHON: _python_version,
     SEARCHED: _searched,
@@ -162,5 +199,10 @@ _FINDERS: Mapping[str, Callable[[bytes], str]] = {
     SPACED: _spaced_path,
     COPIES: _copies,
     GIVEN: _libraries_given,
+    AMD: _amd_target,
+    AMD_NATIVE: _last(_NATIVE),
+    ISOLATED: _last(_ISOLATED),
+    CONDA: _last(_CONDA_NVCC),
+    HPC: _last(_HPC_SDK),
 }
 """How each name is found; empty where it is not there."""
