@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from stoker.diagnose.around import line_at
+from stoker.diagnose.killed_causes import cause_of_step, failures_first, placed
+from stoker.diagnose.own_rules import usable_rules
+from stoker.diagnose.step_cause import step_cause
 from stoker.engine.aftermath import find_cause
 from stoker.engine.aftermath.find_cause import NO_ROOM, find_causes
 from stoker.engine.aftermath.recovery import GIVEN_UP
 from stoker.model import events as ev
 from stoker.model.diagnosis import MAX_CAUSES, MAX_CONTEXT, Action
+from stoker.model.killed import killers_of
 from stoker.model.reduce import reduce_all
 from stoker.model.samples import MachineSample
 from stoker.model.state import BuildState
@@ -202,6 +207,42 @@ def test_the_kernel_is_blamed_only_for_what_it_has_counted(tmp_path: Path, by: e
     state = deaths(data, ev.JobKilled("a.o", by, 589 * MIB), why="x")
     for alone in (frozenset[str](), frozenset({"a.o"})):
         assert find_causes(log(tmp_path, data), state, str(tmp_path), alone).causes[0].title == title
+
+
+@pytest.mark.parametrize(
+    ("by", "title"),
+    [
+        ("memory", "Out of memory: the kernel killed a compiler"),
+        ("unknown", "A job was killed, and not by the kernel for lack of memory"),
+        ("person", "A job was killed by a person"),
+    ],
+)
+def test_one_step_is_told_by_its_own_killer_whoever_killed_others(tmp_path: Path, by: ev.KilledBy, title: str) -> None:
+    data, other = b"FAILED: a.o \ng++ a\n" + KILLED, b"FAILED: b.o \ng++ b\n"
+    state = state_of(
+        ev.JobKilled("a.o", by),
+        ev.JobKilled("b.o", "unknown" if by == "memory" else "memory"),
+        ev.FailureFound("a.o", "g++ a", 1, (), 0, len(data)),
+        ev.FailureFound("b.o", "g++ b", 1, (), len(data), len(data + other)),
+    )
+    rules = usable_rules()
+    with log(tmp_path, data, other).open("rb") as file:
+        found = cause_of_step(file, state.failures[0], killers_of(state, state.failures[0]), rules)
+        assert found is not None
+        assert found.title == title
+        unplaced = step_cause(file, 0, len(data), rules)
+        assert unplaced is not None
+        named = failures_first(file, [placed(file, line_at(file, 0), unplaced, state.failures)], state, rules)
+        assert [cause.title for cause in named] == [title]
+
+
+def test_a_silent_compiler_that_was_killed_from_outside_is_no_question_of_memory(tmp_path: Path) -> None:
+    data = b"FAILED: a.o \nnvcc -c a.cu -o a.o\n"
+    state = state_of(ev.JobKilled("a.o", "unknown"), ev.FailureFound("a.o", "nvcc", 255, (), 0, len(data)))
+    with log(tmp_path, data).open("rb") as file:
+        found = cause_of_step(file, state.failures[0], killers_of(state, state.failures[0]), usable_rules())
+    assert found is not None
+    assert found.heading == "A job was killed, and not by the kernel for lack of memory"
 
 
 HEADER = b"FAILED: b.o \nc++ -c b.cpp -o b.o\nb.cpp:3:10: fatal error: nccl_shim.h: No such file or directory\n"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from stoker.model import events as ev
 from stoker.model.diagnosis import Cause
+from stoker.model.events import KilledBy
 from stoker.model.state import Failure
 from stoker.model.units import format_duration
 from stoker.show.tui.pages import timeline_page
@@ -53,7 +55,7 @@ async def test_a_failure_of_a_running_build_says_why_it_failed_and_what_to_do() 
     running = replace(builds.failed().state, outcome=None, ended=None, exit_code=None)
     known = Cause("x", "The headers of zlib are not found", "It is not installed.", "apt install zlib1g-dev", line=3)
 
-    async def find(failure: Failure) -> Cause | None:
+    async def find(failure: Failure, _killers: Collection[KilledBy]) -> Cause | None:
         return known if "Foo" in failure.output else None
 
     async with shown(FakeSource(running), "f", find_cause=find) as (app, pilot):
@@ -68,7 +70,7 @@ async def test_a_failure_of_a_running_build_says_why_it_failed_and_what_to_do() 
 
 
 async def test_a_search_for_a_cause_that_fails_is_not_a_cause_that_no_rule_knows() -> None:
-    async def find(failure: Failure) -> Cause | None:
+    async def find(failure: Failure, _killers: Collection[KilledBy]) -> Cause | None:
         raise TimeoutError(failure.output)
 
     running = replace(builds.failed().state, outcome=None, ended=None, exit_code=None)

@@ -11,13 +11,16 @@ from typing import BinaryIO
 
 from stoker.diagnose.around import LineStart, place_of
 from stoker.diagnose.rule import Rule
-from stoker.diagnose.step_cause import causes_in_step
+from stoker.diagnose.step_cause import causes_in_step, step_cause
 from stoker.model.diagnosis import Cause
 from stoker.model.killed import killed_in_attempt, same_output
-from stoker.model.state import BuildState, Failure
+from stoker.model.state import BuildState, Failure, KilledJob
 
 KILLED_RULES = ("compiler-killed", "linker-killed", "step-killed")
 """Rules that find a SIGKILL, and take the kernel for its sender."""
+
+WORDLESS = "compiler-wordless"
+"""The rule that takes a step's silence for a kill, which it is only if the step is known to have been killed."""
 
 MAX_STEP = 2**20
 """Bytes of one failed step's output that are searched."""
@@ -46,11 +49,33 @@ def by_its_killer(cause: Cause, killers: Collection[str]) -> Cause:
     """Return the cause of a kill with the words for who killed; the kernel's stay if it may have been the kernel."""
     if "memory" in killers or not killers:
         return cause
+    cause = replace(cause, general=False)  # that it was a kill is known
     if "unknown" in killers:
         return replace(cause, title=STRANGER_TITLE, why=STRANGER_WHY, remedy=STRANGER_REMEDY)
     if "shed" in killers:
         return replace(cause, title=SHED_TITLE, why=SHED_WHY)
     return replace(cause, title=PERSON_TITLE, why=PERSON_WHY, remedy=PERSON_REMEDY)
+
+
+def cause_of_step(file: BinaryIO, failure: Failure, killers: Collection[str], rules: Collection[Rule]) -> Cause | None:
+    """Return why one step failed, by what it printed and by who may have killed it (model.killed.killers_of); None if
+    no rule knows it. Raises OSError."""
+    is_killed = failure.killed_by is not None
+    cause = step_cause(file, failure.log_start, failure.log_end, rules)
+    if cause is None and is_killed:  # it died without a word
+        cause = next((_silent(rule) for rule in rules if rule.id == "step-killed"), None)
+    if cause is None or not _is_kill(cause, is_killed=is_killed):
+        return cause
+    return by_its_killer(cause, killers)
+
+
+def _silent(rule: Rule) -> Cause:
+    return Cause(rule.id, rule.title, rule.why, rule.governed or rule.remedy)
+
+
+def _is_kill(cause: Cause, *, is_killed: bool) -> bool:
+    """Whether the cause stands for a kill; `is_killed`: its step is known to have been killed."""
+    return cause.rule in KILLED_RULES or (is_killed and cause.rule == WORDLESS)
 
 
 def placed(file: BinaryIO, begin: LineStart, cause: Cause, failures: Sequence[Failure]) -> Cause:
@@ -71,11 +96,20 @@ def failures_first(file: BinaryIO, causes: Sequence[Cause], state: BuildState, r
     failed = [f for f in state.failures if not any(same_output(output, f.output) for output in killed)]
     killers = {death.by for death in dead}
     outputs = {failure.output for failure in failed}
-    named = [by_its_killer(c, killers) if c.rule in KILLED_RULES else c for c in causes]
+    named = [_with_killer(c, dead, killers) for c in causes]
     first = [c for c in named if c.job in outputs and c.rule not in KILLED_RULES]
     if not first and failed and any(c.rule in KILLED_RULES for c in named):
         first = _of_step(file, failed[0], rules)
     return [*first, *(c for c in named if c not in first)]
+
+
+def _with_killer(cause: Cause, dead: Sequence[KilledJob], killers: Collection[str]) -> Cause:
+    """Return a kill with the words for who killed that job; one that stands for several, or for a job that is not known
+    to be killed, with the words for all `killers`."""
+    own = {death.by for death in dead if same_output(death.output, cause.job)}
+    if not _is_kill(cause, is_killed=bool(own)):
+        return cause
+    return by_its_killer(cause, own if own and cause.count == 1 else killers)
 
 
 def _of_step(file: BinaryIO, failure: Failure, rules: Collection[Rule]) -> list[Cause]:

@@ -11,14 +11,14 @@ import asyncio
 import contextlib
 import json
 import sys
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from stoker.config.paths import BuildPaths
-from stoker.contract.strict_json import dump, parse
 from stoker.launch.child import start_child
 from stoker.model.codec import CodecError, decode, encode
 from stoker.model.diagnosis import Cause
+from stoker.model.events import KilledBy
 from stoker.model.state import Failure
 
 PATIENCE_SECONDS = 60.0
@@ -27,12 +27,13 @@ PATIENCE_SECONDS = 60.0
 MAX_ANSWER = 1 << 20
 
 
-class _Request(NamedTuple):
-    """A log, and the bytes of it that a step wrote."""
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A log, a failed step in it, and who may have killed what that ran."""
 
     log: str
-    start: int
-    end: int
+    failure: Failure
+    killers: tuple[KilledBy, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +50,17 @@ class CauseInChild:
         self._log = str(paths.output)
         self._turn = asyncio.Lock()
 
-    async def __call__(self, failure: Failure) -> Cause | None:
+    async def __call__(self, failure: Failure, killers: Collection[KilledBy]) -> Cause | None:
         """Return the cause; None if no rule knows it. Raises OSError if the search has failed, or takes too long."""
+        request = _Request(self._log, replace(failure, command="", excerpt=()), tuple(sorted(killers)))
         async with self._turn:
-            return await self._answer(_Request(self._log, failure.log_start, failure.log_end))
+            return await self._answer(request)
 
     async def _answer(self, request: _Request) -> Cause | None:
         process = await start_child("stoker.launch.cause_in_child", MAX_ANSWER)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                out, _ = await process.communicate(dump(request))
+                out, _ = await process.communicate(json.dumps(encode(request)).encode())
             return decode(_Answer, json.loads(out)).cause
         except (ValueError, CodecError) as err:
             raise OSError("the search gave no answer") from err
@@ -69,12 +71,12 @@ class CauseInChild:
 
 def main() -> None:
     """Answer one request. Only this process imports the rules."""
+    from stoker.diagnose.killed_causes import cause_of_step
     from stoker.diagnose.own_rules import usable_rules
-    from stoker.diagnose.step_cause import step_cause
 
-    request = parse(_Request, sys.stdin.buffer.read(MAX_ANSWER), "the request")
+    request = decode(_Request, json.loads(sys.stdin.buffer.read(MAX_ANSWER)))
     with open(request.log, "rb") as file:
-        cause = step_cause(file, request.start, request.end, usable_rules())
+        cause = cause_of_step(file, request.failure, request.killers, usable_rules())
     sys.stdout.write(json.dumps(encode(_Answer(cause))))
 
 

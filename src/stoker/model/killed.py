@@ -5,6 +5,7 @@ Pure. Unaware of events, and of who kills and why.
 
 from __future__ import annotations
 
+from stoker.model.events import KilledBy
 from stoker.model.state import BuildState, Failure, FinishedJob, KilledJob
 from stoker.model.tool import is_build_tool
 
@@ -39,6 +40,14 @@ def last_death_of(state: BuildState, output: str) -> KilledJob | None:
 def failed_steps(state: BuildState) -> tuple[Failure, ...]:
     """Return the real failures in the output: a kill is none, unless it made the build fail."""
     return tuple(f for f in state.failures if f.killed_by is None or is_final(state, f.killed_by))
+
+
+def killers_of(state: BuildState, failure: Failure) -> frozenset[KilledBy]:
+    """Return who may have sent a SIGKILL that a failed step shows: whoever is known to have killed it, otherwise those
+    who killed in this attempt, as the step may be a make whose compiler was killed; empty if nobody is known."""
+    if failure.killed_by is not None:
+        return frozenset({failure.killed_by})
+    return frozenset(death.by for death in killed_in_attempt(state))
 
 
 def failed_by_itself(state: BuildState) -> Failure | None:

@@ -5,10 +5,11 @@ Knows no sockets, journals or replay; those implement it elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Protocol
 
 from stoker.model.diagnosis import Cause
+from stoker.model.events import KilledBy
 from stoker.model.job_tree import ProcessTree
 from stoker.model.look import Look
 from stoker.model.state import Failure
@@ -84,6 +85,7 @@ class GoOn(Protocol):
 class FindCause(Protocol):
     """Finds why a step failed while the build still runs: the engine does so only at the end."""
 
-    async def __call__(self, failure: Failure) -> Cause | None:
-        """Return the cause that the step's own output shows; None if no rule knows it. Raises OSError."""
+    async def __call__(self, failure: Failure, killers: Collection[KilledBy], /) -> Cause | None:
+        """Return the cause that the step's own output shows, with the words for who may have killed what it ran
+        (model.killed.killers_of); None if no rule knows it. Raises OSError."""
         ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stoker.model.diagnosis import Cause, Diagnosis
-from stoker.model.killed import failed_steps, is_last_word, same_output
+from stoker.model.killed import failed_steps, is_last_word, killers_of, same_output
 from stoker.model.state import BuildState, Failure, KilledJob
 from stoker.model.text import clean
 from stoker.show.killed_text import death_text, fate_text, how_text, killed_now
@@ -137,7 +137,7 @@ class FailuresScreen(ListScreen):
 
     async def _find(self, find: FindCause, failure: Failure) -> None:
         try:
-            self._causes[_step(failure)] = await find(failure) or UNKNOWN
+            self._causes[_step(failure)] = await find(failure, killers_of(self.moment.state, failure)) or UNKNOWN
         except OSError:  # a search that took too long, too
             self._causes[_step(failure)] = UNSEARCHED
         self.redraw()
