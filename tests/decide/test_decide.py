@@ -259,13 +259,16 @@ class TestBrake:
         assert len(acts(decisions, "freeze")) == 1
         assert acts(decisions, "freeze") != [0]
 
-    def test_one_of_which_only_the_shell_is_left_is_neither_stopped_nor_waits(self) -> None:
+    def test_one_of_which_only_shell_or_driver_is_left_is_neither_stopped_nor_waits(self) -> None:
         """Its curve ends at its peak, as of most C++ files; 14 jobs waited for such a one to be thawed."""
         rises = curve((0, 0.1), (20, 6))
         climbing = live(1, kernel(peak=9), 48)
         left = replace(live(9, rises, 19), rss=64 * 1024.0, phase="sh")
         before = replace(left, phase="cc1plus", rss=3 * GIB)
-        for job, frozen in ((left, []), (before, [9])):
+        driver = replace(left, phase="c++")
+        passes = replace(rises, points=tuple(p._replace(phase="cicc") for p in rises.points))
+        of_nvcc = replace(left, phase="gcc", curve=passes)
+        for job, frozen in ((left, []), (driver, []), (before, [9]), (of_nvcc, [9])):
             assert acts(asked(view([climbing, job], ram=12.0)), "freeze") == frozen
         for job, thawed in ((left, [9]), (before, [])):
             assert acts(asked(view([climbing], [], [job], ram=12.0)), "thaw") == thawed

@@ -23,6 +23,9 @@ SPENT = 0.02
 SHELLS = frozenset(["sh", "bash", "dash", "ash"])
 """What runs a compiler's command and outlives the compiler by a moment; on a busy machine, by seconds."""
 
+DRIVERS = frozenset(["c++", "g++", "cc", "gcc", "as"])
+"""What still writes an object once cc1plus has ended. Below nvcc they also come before its large pass, for each GPU."""
+
 PACE_LIMITS = (0.5, 2.0)
 """A pace outside these limits is treated as a misjudged position rather than as a fact."""
 
@@ -87,9 +90,11 @@ def _spread(job: LiveJob) -> float:
 
 
 def _is_spent(job: LiveJob) -> bool:
-    """Return whether only the shell of a job is left after its compiler has ended. That needs no curve that falls:
-    many curves end at their peak."""
-    return job.phase in SHELLS and job.rss < SPENT * job.peak_rss and _has_peaked(job)
+    """Return whether only the shell of a job is left after its compiler has ended, or the driver and the assembler.
+    That needs no curve that falls: many curves end at their peak."""
+    if job.rss >= SPENT * job.peak_rss or not _has_peaked(job):
+        return False
+    return job.phase in SHELLS or (job.phase in DRIVERS and all(p.phase != "cicc" for p in job.curve.points))
 
 
 def _has_peaked(job: LiveJob) -> bool:
