@@ -241,7 +241,7 @@ def test_why_the_picked_job_waits_stands_whole_below_the_table() -> None:
     assert len(rows) == 9
 
 
-@pytest.mark.parametrize(("width", "words"), [(80, "no memory for one more"), (160, "one more needs room for")])
+@pytest.mark.parametrize(("width", "words"), [(80, "all peaks would not fit"), (160, "one more needs room for")])
 def test_where_a_place_is_free_a_waiting_row_says_what_one_more_job_lacks(width: int, words: str) -> None:
     """Not only that each core has its job: the line above it says "2 running of 3"."""
     story = builds.governed(2, 3)

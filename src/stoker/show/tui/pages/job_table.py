@@ -53,7 +53,7 @@ LEARNS = "waits to learn from "
 BRIEFLY = {
     LEARNS: "learns from ",
     "memory kept for ": "kept for ",
-    "one more needs room for all peaks at once": "no memory for one more",
+    "one more needs room for all peaks at once": "all peaks would not fit",
     "would have to be stopped at once": "would stop at once",
 }
 """Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
