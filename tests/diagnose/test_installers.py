@@ -147,3 +147,62 @@ def test_in_the_build_of_an_image_a_remedy_says_how_a_dockerfile_sets_variables(
 def test_a_remedy_that_names_env_itself_is_left_alone() -> None:
     log = "error: No virtual environment found; run `uv venv`\n#1 [internal] load build definition from Dockerfile\n"
     assert causes(log)[0].remedy.count("ENV") == 2
+
+
+NO_ZLIB = "a.c:1:10: fatal error: zlib.h: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "begins"),
+    [
+        ("gcc (GCC) 11.4.1 20230605 (Red Hat 11.4.1-2)", "dnf install zlib-devel (Debian, Ubuntu: apt install zlib1g"),
+        ("[2/5] RUN dnf install -y gcc make", "dnf install zlib-devel"),
+        ("gcc (Ubuntu 13.2.0) 13.2.0", "apt install zlib1g-dev (Fedora: dnf install"),
+        ("RUN apt-get install gcc || yum install gcc", "apt install zlib1g-dev (Fedora: dnf install"),
+        ("#6 1.2 (1/9) RUN apk add gcc", "apt install zlib1g-dev"),
+        ("$ srun -n1 make", "On a cluster, where one is not root, look for a module first (module avail"),
+    ],
+)
+def test_a_package_is_named_as_the_logs_own_system_does(said: str, begins: str) -> None:
+    assert causes(f"{said}\n{NO_ZLIB}")[0].remedy.startswith(begins)
+
+
+def test_alpine_is_told_its_own_package_where_the_remedy_knows_it() -> None:
+    log = "#5 0.8 + apk add gcc\n../meson.build:24:0: ERROR: Python dependency not found\n"
+    assert "apk add python3-dev (Debian, Ubuntu: apt install" in causes(log)[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("said", "rule", "says", "not_said"),
+    [
+        (
+            "self-signed certificate in certificate chain (_ssl.c:1006)",
+            "certificate-self-signed",
+            "ca.pem",
+            "date shows",
+        ),
+        ("certificate is not yet valid (_ssl.c:1006)", "certificate-not-yet-valid", "timedatectl", "ca.pem"),
+        ("certificate has expired (_ssl.c:1006)", "certificate-date", "--reinstall ca-certificates", "ca.pem"),
+        ("unable to get local issuer certificate (_ssl.c:1)", "certificate-issuer-unknown", "ca.pem", "timedatectl"),
+        (
+            "Hostname mismatch, certificate is not valid for 'a.b'.",
+            "certificate-of-another-host",
+            "whose",
+            "timedatectl",
+        ),
+    ],
+)
+def test_a_certificate_has_the_one_cause_that_its_message_names(said: str, rule: str, says: str, not_said: str) -> None:
+    line = f"[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {said}"
+    log = f"WARNING: Retrying (Retry(total=0)) after connection broken by 'SSLError({line})': /simple/pip/\n"
+    first = causes(f"{log}ERROR: No matching distribution found for torch\n")[0]
+    assert first.rule.id == rule
+    assert says in first.remedy
+    assert not_said not in first.remedy
+
+
+def test_a_proxy_that_asks_for_a_login_is_not_unset() -> None:
+    said = "ProxyError('Cannot connect to proxy.', OSError('Tunnel connection failed: {}'))"
+    assert "USER:PASSWORD" in causes(said.format("407 Proxy Authentication Required"))[0].remedy
+    assert "unset" not in causes(said.format("407 Proxy Authentication Required"))[0].remedy
+    assert causes(said.format("403 Forbidden"))[0].rule.id == "proxy-forbids"

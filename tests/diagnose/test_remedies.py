@@ -877,7 +877,7 @@ CASES = [
         "clang-19",
     ),
     Case(
-        "tls-failed",
+        "certificate-self-signed",
         {"index.html": "found\n"},
         "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out ca.pem -days 9 -subj /CN=localhost"
         " -addext subjectAltName=DNS:localhost 2>/dev/null; exec 3< <(exec openssl s_server -accept localhost:0"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stoker.diagnose.installers import spoken
+from stoker.diagnose.installers import for_system, spoken
 from stoker.diagnose.line_names import filled
 from stoker.diagnose.log_values import OLD_PIP
 from stoker.diagnose.rule import ANY_RULE, Rule
@@ -62,6 +62,8 @@ class Match:
     """Whether that configuration failed."""
     in_image: bool = False
     """Whether the log builds a container image."""
+    systems: frozenset[str] = frozenset()
+    """What the log shows of the machine's package manager, and whether it is a cluster's."""
     last_line: int = 0
     """The last line of the CMake message that it heads, otherwise 0."""
 
@@ -86,7 +88,7 @@ class Match:
         own = self.rule.remedies.get(self.installer)
         text = spoken(own or self.rule.remedy, "" if own else self.installer, in_image=self.in_image)
         first = self.names.get(OLD_PIP, "") if self.rule.provided else ""
-        return filled(first + text, self.names)
+        return for_system(filled(first + text, self.names), self.systems)
 
 
 def in_order(found: Iterable[Sequence[Match]]) -> list[Match]:

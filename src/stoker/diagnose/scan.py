@@ -19,7 +19,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from stoker.diagnose.around import Neighbours
 from stoker.diagnose.blocks import END_KEPT, NEAR, Block, Readable, blocks, shortened
-from stoker.diagnose.installers import IMAGE_MARKS, MARKS
+from stoker.diagnose.installers import IMAGE_MARKS, MARKS, SYSTEMS
 from stoker.diagnose.likely import NONE, STOP, WORDS, Likely, is_noise, kind_of
 from stoker.diagnose.line_names import EACH, PLACE, filled, names_in
 from stoker.diagnose.log_end import TAIL, LogEnd
@@ -165,6 +165,7 @@ class _Index(NamedTuple):
     marks: Mapping[int, str]
     values: Mapping[int, bytes]
     images: frozenset[int]
+    systems: Mapping[int, str]
 
 
 @functools.lru_cache(4)
@@ -175,7 +176,7 @@ def _index(rules: tuple[Rule, ...]) -> _Index:
         for pattern in rule.patterns:
             hits[pattern.words].append(_Hit(rule, pattern))
     words = tuple(
-        dict.fromkeys((*hits, *(word for words in _MARKING for word in words), *MARKS, *VALUES, *IMAGE_MARKS))
+        dict.fromkeys((*hits, *(word for words in _MARKING for word in words), *MARKS, *VALUES, *IMAGE_MARKS, *SYSTEMS))
     )
     number = {word: at for at, word in enumerate(words)}
     stopped, begins, maybe, configured, not_configured, folds = (
@@ -196,6 +197,7 @@ def _index(rules: tuple[Rule, ...]) -> _Index:
         marks,
         values,
         frozenset(number[word] for word in IMAGE_MARKS),
+        {number[word]: system for word, system in SYSTEMS.items()},
     )
 
 
@@ -207,6 +209,7 @@ class Scanner:
         self._index = _index(tuple(rules))
         self._installer = ""
         self._in_image = False
+        self._systems: set[str] = set()
         self._values = LogValues()
         self._found: dict[str, _Found] = defaultdict(_Found)
         self._in_attempt: Counter[str] = Counter()
@@ -241,6 +244,7 @@ class Scanner:
                     count=found.count,
                     installer=self._installer,
                     in_image=self._in_image,
+                    systems=frozenset(self._systems),
                     names={**said, **m.names, EACH: " ".join(found.each)},
                 )
                 for m in found.places
@@ -287,6 +291,8 @@ class Scanner:
         for word, at, _ in self._words_in(data):
             self._installer = self._index.marks.get(word, self._installer)
             self._in_image = self._in_image or word in self._index.images
+            if word in self._index.systems:
+                self._systems.add(self._index.systems[word])
             if word in self._index.values:
                 self._values.learn(VALUES[self._index.values[word]], data, at)
             if not begin <= at < end:
