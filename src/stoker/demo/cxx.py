@@ -9,6 +9,7 @@ import shlex
 import sys
 
 from stoker.demo.ninjafile import NinjaFile, escape
+from stoker.demo.opening import WORK, add_opening
 from stoker.demo.sizing import DemoPlan
 
 _HEADER = """\
@@ -165,6 +166,7 @@ def cxx_project(plan: DemoPlan, compiler: str, *, fail: bool) -> dict[str, str]:
         "src/check_gauge.cpp": _FAULTY if fail else _SOUND,
         "kernel.cpp.in": _KERNEL,
         "generate.py": _GENERATE,
+        "work.py": WORK,
         **{f"src/{name}.cpp": _LIGHT.format(n=n) for n, name in enumerate(grates)},
         **{f"src/{name}.cpp": _MEDIUM.format(n=n, n1=n + 1) for n, name in enumerate(gauges)},
     }
@@ -175,14 +177,17 @@ def cxx_project(plan: DemoPlan, compiler: str, *, fail: bool) -> dict[str, str]:
 def _ninja_text(plan: DemoPlan, compiler: str, grates: list[str], gauges: list[str]) -> str:
     kernels = [f"kernel_{n:02}" for n in range(len(plan.heavy))]
     ninja = _with_rules(compiler)
-    table = ninja.edge("gen/parts.h", "table", implicit=["generate.py"], names=" ".join([*grates, *gauges, *kernels]))
+    small, large = add_opening(ninja, plan)
+    table = ninja.edge(
+        "gen/parts.h", "table", implicit=["generate.py", *large], names=" ".join([*grates, *gauges, *kernels])
+    )
     for name, size in zip(kernels, plan.heavy, strict=True):
-        needs = ["generate.py", "kernel.cpp.in"]
+        needs = ["generate.py", "kernel.cpp.in", *large]
         ninja.edge(f"gen/{name}.cpp", "kernel", implicit=needs, name=name, size=str(size))
     for name in kernels:
         ninja.edge(_object(name), "cxx", [f"gen/{name}.cpp"])
     for name in grates:
-        ninja.edge(_object(name), "cxx", [f"src/{name}.cpp"])
+        ninja.edge(_object(name), "cxx", [f"src/{name}.cpp"], implicit=[small])
     # Behind two kernels, so that these have nobody but each other to fight with at first.
     for name in gauges:
         ninja.edge(_object(name), "cxx", [f"src/{name}.cpp"], implicit=[_object(kernel) for kernel in kernels[:2]])

@@ -19,8 +19,9 @@ compiler's own 120 MiB leave too little to grow by: Python work takes what it is
 
 PYTHON_BUDGET = 480 * MIB
 
-CXX_SHARE, PYTHON_SHARE = 0.75, 0.6
-"""Share of the budget that the largest job takes; for C++ by our rounded figures, in truth a little above a half."""
+CXX_SHARE, PYTHON_SHARE = 0.6, 0.5
+"""Share of the budget that the largest job takes; for C++ by our rounded figures, in truth about a half. With more, a
+stopped job that holds a third might have to be killed for it."""
 
 HEAVY_SECONDS_BASE, HEAVY_SECONDS = 0.5, 0.17
 HEAVY_MIB_BASE, HEAVY_MIB = 120, 10
@@ -44,19 +45,33 @@ FIRST_SHARE = 0.13
 _UNEVEN = (1.0, 0.9, 1.0, 0.85, 0.95, 0.8)
 """Sizes of the others, in turn: uneven as in life."""
 
+OPENING_SHARE = 0.5
+"""Share of the budget that each of the two large jobs of the opening takes: above the reserve there is room for one,
+and not for two. With more, the one that is stopped late might have to be killed for the other."""
+
+OPENING_SECONDS, OPENING_TIME_SHARE = 2.0, 0.05
+"""CPU seconds of each: at most so many, and at most this share of the whole demo."""
+
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
     """How many sources of each kind. `heavy` holds each kernel's size: instantiations, or MiB for Python work.
 
-    `budget` is the memory in bytes for which its jobs are to fight.
+    `budget` is the memory in bytes for which its jobs are to fight. Each large job of the opening takes
+    `opening_seconds` of CPU time.
     """
 
     light: int
     medium: int
     heavy: tuple[int, ...]
     budget: int
+    opening_seconds: float
     seconds_each: float = 0.0
+
+    @property
+    def opening_mib(self) -> int:
+        """MiB of each large job of the opening."""
+        return int(OPENING_SHARE * self.budget / MIB) - PYTHON_MIB
 
 
 def heavy_memory(size: int) -> int:
@@ -67,7 +82,7 @@ def heavy_memory(size: int) -> int:
 def cxx_plan(seconds: float, budget: int) -> DemoPlan:
     """Size a C++ project of about `seconds` whose jobs fight for at most `budget` bytes; for less if it is short."""
     light, medium = _bounded(0.2 * seconds, 3, 8), _bounded(0.1 * seconds, 1, 3)
-    work = TOGETHER * seconds
+    work = TOGETHER * seconds - 2 * _opening_seconds(seconds)
     full = (CXX_SHARE * budget / MIB - HEAVY_MIB_BASE) / HEAVY_MIB
     few = sum(_heavy_seconds(share * full) for share in _shares(LEAST_HEAVY))
     largest = _bounded(min(1.0, work / few) * full, LEAST_SIZE, MOST_SIZE)
@@ -77,7 +92,8 @@ def cxx_plan(seconds: float, budget: int) -> DemoPlan:
             break
         heavy.append(_bounded(share * largest, LEAST_SIZE, largest))
         work -= _heavy_seconds(heavy[-1])
-    return DemoPlan(light, medium, tuple(heavy), min(budget, int(heavy_memory(largest) / CXX_SHARE)))
+    budget = min(budget, int(heavy_memory(largest) / CXX_SHARE))
+    return DemoPlan(light, medium, tuple(heavy), budget, _opening_seconds(seconds))
 
 
 def _heavy_seconds(size: float) -> float:
@@ -89,8 +105,12 @@ def python_plan(seconds: float, budget: int) -> DemoPlan:
     light, medium, count = 12, 4, _bounded(seconds / 4, 6, 48)
     most = _bounded(PYTHON_SHARE * budget / MIB - PYTHON_MIB, 16, 600)
     heavy = tuple(max(16, int(share * most)) for share in _shares(count))
-    each = TOGETHER * seconds / (count + PYTHON_LIGHT_SHARE * (light + medium + 4))
-    return DemoPlan(light, medium, heavy, budget, each)
+    each = (TOGETHER * seconds - 2 * _opening_seconds(seconds)) / (count + PYTHON_LIGHT_SHARE * (light + medium + 4))
+    return DemoPlan(light, medium, heavy, budget, _opening_seconds(seconds), each)
+
+
+def _opening_seconds(seconds: float) -> float:
+    return min(OPENING_SECONDS, OPENING_TIME_SHARE * seconds)
 
 
 def _shares(count: int) -> Iterator[float]:
