@@ -6,7 +6,7 @@
 # Each runs in a mount namespace of its own with an empty /srv/project, so that paths are alike everywhere; a tool that
 # is to be killed or missing has another file mounted over it there. Nothing outside of FOLDER is changed. Needs g++ 12,
 # CUDA 13, cmake, ninja 1.13, make, ccache, sccache, cargo, clang 19, lld, gfortran, go, meson, protoc, autoconf, pkg-config,
-# busybox and bmake on PATH, and in TOOLS the bin of a virtual environment with CMake 4 and setuptools; what lacks its tool gives
+# busybox, bmake and aarch64-linux-gnu-gcc on PATH, and in TOOLS the bin of a virtual environment with CMake 4 and setuptools; what lacks its tool gives
 # a log that says so: look first.
 set -u
 out=$(realpath "$1"); shift
@@ -95,6 +95,12 @@ log abi-string 'printf "#include <string>\nvoid greet(const std::string &) {}\ns
     printf "#include <string>\nvoid greet(const std::string &); std::string name(); int main() { greet(name()); }\n" >main.cpp
     g++ -D_GLIBCXX_USE_CXX11_ABI=0 -shared -fPIC greet.cpp -o libgreet.so; g++ main.cpp -L. -lgreet -o app'
 log undefined-reference 'printf "int compute();\nint main() { return compute(); }\n" >main.cpp; g++ main.cpp -o app'
+log extern-c 'printf "int compute(int);\n" >compute.h; printf "#include \"compute.h\"\nint compute(int x) { return x; }\n" >compute.c; gcc -c compute.c && ar rcs libcompute.a compute.o; printf "#include \"compute.h\"\nint main() { return compute(1); }\n" >main.cpp; g++ main.cpp -L. -lcompute -o app; nm libcompute.a'
+log processor-flags 'echo "int f(void) { return 1; }" >a.c; for flag in -mavx2 -march=haswell -march=native -march=armv8.2-a+gears -march=armv99-a; do aarch64-linux-gnu-gcc $flag -c a.c; done'
+log make-stale-header 'printf "OBJS = main.o\nCPPFLAGS = -MMD\napp: \$(OBJS)\n\tg++ -o \$@ \$(OBJS)\n-include \$(OBJS:.o=.d)\n" >Makefile; echo "#include \"gears.h\"" >>main.cpp; echo >gears.h; make; mv gears.h wheels.h; printf "#include \"wheels.h\"\nint main() {}\n" >main.cpp; make'
+log ninja-byproduct 'mkdir sub; printf "cmake_minimum_required(VERSION 3.20)\nproject(gears NONE)\n" >sub/CMakeLists.txt; printf "cmake_minimum_required(VERSION 3.20)\nproject(p CXX)\ninclude(ExternalProject)\nExternalProject_Add(gears_ep SOURCE_DIR \${CMAKE_SOURCE_DIR}/sub)\nadd_library(gears STATIC IMPORTED)\nset_target_properties(gears PROPERTIES IMPORTED_LOCATION \${CMAKE_BINARY_DIR}/deps/lib/libgears.a)\nadd_dependencies(gears gears_ep)\nadd_executable(app main.cpp)\ntarget_link_libraries(app gears)\n" >CMakeLists.txt; cmake -S . -B build -G Ninja; ninja -C build'
+log cmake-target-of-package 'mkdir modules; echo "include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(zstd REQUIRED_VARS zstd_LIBRARY zstd_INCLUDE_DIR)" >modules/Findzstd.cmake; printf "cmake_minimum_required(VERSION 3.22)\nproject(p CXX)\nlist(APPEND CMAKE_MODULE_PATH \${CMAKE_SOURCE_DIR}/modules)\nfind_package(zstd)\nadd_library(base INTERFACE)\ntarget_link_libraries(base INTERFACE zstd::libzstd_shared)\nadd_executable(app main.cpp)\ntarget_link_libraries(app base)\n" >CMakeLists.txt; cmake -B build'
 log abi-extension 'printf "#include <string>\nnamespace c10 { struct SourceLocation { const char *f, *n; unsigned l; }; struct Error { Error(SourceLocation, std::string); }; }\nextern \"C\" void PyInit_ext() { c10::Error e({}, \"\"); }\n" >ext.cpp
     g++ -shared -fPIC ext.cpp -o ext.so; python3 -c "import ext"'
 log undefined-symbol 'printf "int compute();\nint PyInit_ext() { return compute(); }\n" >ext.c; gcc -w -shared -fPIC ext.c -o ext.so; python3 -c "import ext"'

@@ -209,3 +209,47 @@ def test_the_architectures_own_set_is_the_same_card() -> None:
     said = "ptxas a.ptx, line 32; error   : Instruction '{}' not supported on .target '{}'\n"
     assert "-gencode arch=compute_90a,code=sm_90a" in first(said.format("setmaxnreg.inc", "sm_90")).remedy
     assert "Leave sm_80 out" in first(said.format("wgmma.fence", "sm_80")).remedy
+
+
+@pytest.mark.parametrize(
+    ("system", "remedy"),
+    [
+        ("gcc (GCC) 11.5.0 20240719 (Red Hat 11.5.0-2)", "dnf install gcc-toolset-13"),
+        ('PRETTY_NAME="Rocky Linux 9.4"', "dnf install gcc-toolset-13"),
+        ('PRETTY_NAME="AlmaLinux 9.4"', "dnf install gcc-toolset-13"),
+        ("[u@rocky9 app]$ make", "dnf install gcc-toolset-13"),
+        ("GNU assembler version 2.27-44.base.el7_9", "devtoolset-11"),
+        ("libstdc++-8.5.0-22.el8.x86_64", "dnf install gcc-toolset-13"),
+        ("GNU assembler version 2.35.2-54.el9.1", "dnf install gcc-toolset-13"),
+        ("gcc (Debian 12.2.0-14) 12.2.0", "apt install binutils"),
+    ],
+)
+def test_newer_tools_come_from_the_distribution_of_the_log(system: str, remedy: str) -> None:
+    assert remedy in first(f"/tmp/ccA.s:7: Error: unsupported instruction `vpdpbusd'\n{system}\n").remedy
+
+
+def test_a_compiler_that_is_too_old_is_named_as_cmake_found_it() -> None:
+    found = "-- The CXX compiler identification is GNU 7.3.0\n"
+    assert "(GNU 7.3.0)" in first(f"{found}cc1plus: error: invalid feature modifier in ‘-march=armv8.2-a+sve’\n").why
+
+
+def test_a_function_of_c_is_called_by_its_c_name_where_it_is_in_the_symbol_table() -> None:
+    table = "0000000000000000 T compute\n"
+    undefined = "main.cpp:(.text+0xa): undefined reference to `{}'\n"
+    assert first(undefined.format("compute(int)") + table).rule == "c-function-without-extern-c"
+    assert first(undefined.format("compute") + table).rule == "undefined-reference"
+    assert first(undefined.format("bank::compute(int)") + table).rule == "undefined-reference"
+
+
+def test_what_find_package_did_not_find_is_named_where_its_own_target_is_missing() -> None:
+    target = """CMake Error at CMakeLists.txt:6 (target_link_libraries):
+  The link interface of target "base" contains:
+
+    zstd::libzstd_shared
+
+  but the target was not found.  Possible reasons include:
+"""
+    assert first(f"-- Could NOT find CURL (missing: CURL_LIBRARY)\n{target}").rule == "cmake-target-of-package"
+    cause = first(f"-- Could NOT find zstd (missing: zstd_LIBRARY)\n{target}")
+    assert cause.rule == "cmake-target-not-found-of-table"
+    assert "apt install libzstd-dev" in cause.remedy

@@ -17,6 +17,7 @@ _PKG_CONFIG = "pkg_config_first"
 _CCCL = "cccl_folder"
 _COLLECTED, _METADATA = "collected", "metadata"
 _REDHAT = "of_redhat"
+_IDENTIFIED = "identified_compiler"
 _ISOLATED = "isolated_build"
 
 OLD_PIP = "old_pip"
@@ -51,6 +52,9 @@ _CUDA_FOLDER = re.compile(rb"/cuda-(\d{1,2})\.(\d{1,2})\Z")
 
 _AT_BEGIN = re.compile(rb"(?:\A|\n|#\d{1,4} \d{1,6}\.\d{1,4} )\Z")
 """Of what pip collects for the user: the lines of its isolated environments are indented."""
+
+_COMPILER_NAME = re.compile(rb"(?:CXX|C) compiler identification is ((?:GNU|Clang|AppleClang) \d[\d.]{0,12}\d)(?=\s)")
+"""What CMake says of the compiler that it found."""
 
 VALUES: Mapping[bytes, _Value] = MappingProxyType(
     {
@@ -87,6 +91,15 @@ VALUES: Mapping[bytes, _Value] = MappingProxyType(
         b"/opt/rh/": _Value(_REDHAT, re.compile(rb"/opt/rh/")),
         b"entOS": _Value(_REDHAT, re.compile(rb"entOS")),
         b"@centos": _Value(_REDHAT, re.compile(rb"@centos")),
+        b"(Red Hat ": _Value(_REDHAT, re.compile(rb".{9}\d")),
+        b"Rocky Linux": _Value(_REDHAT, re.compile(rb"Rocky")),
+        b"AlmaLinux": _Value(_REDHAT, re.compile(rb"Alma")),
+        b"@rocky": _Value(_REDHAT, re.compile(rb"@rocky")),
+        b".el7": _Value(_REDHAT, re.compile(rb"\.el7(?!\d)")),
+        b".el8": _Value(_REDHAT, re.compile(rb"\.el8(?!\d)")),
+        b".el9": _Value(_REDHAT, re.compile(rb"\.el9(?!\d)")),
+        b"C compiler identification is ": _Value(_IDENTIFIED, _COMPILER_NAME),
+        b"CXX compiler identification is ": _Value(_IDENTIFIED, _COMPILER_NAME),
         b"You are using pip version ": _Value(OLD_PIP, re.compile(rb".{26}((?:1?\d|20\.[012])(?:\.\d{1,3}){1,2})[,;]")),
         b"/nvidia/cudnn/lib/libcudnn": _Value(_CUDNN, re.compile(rb"/nvidia/cudnn")),
         b"ROCM_PATH=": _Value(
@@ -106,6 +119,11 @@ UNKNOWN: Mapping[str, str] = MappingProxyType(
         "usual_architectures": "8.0;9.0",
         "host_gcc": "12",
         "newer_gcc": "apt install g++-13; export CC=gcc-13 CXX=g++-13",
+        "newer_binutils": (
+            "apt install binutils brings the newest of this distribution, conda install -c conda-forge binutils in the "
+            "active environment a newer one"
+        ),
+        _IDENTIFIED: "",
         "torch_cuda_version": "X.Y",
         "torch_cuda_dashed": "X-Y",
         _PACKAGE: "PACKAGE",
@@ -161,6 +179,9 @@ _NEWEST_GCC = (
     ((8, 0), 5),
 )
 """The newest GCC that toolkits from a version on take as host compiler (NVIDIA's installation guides)."""
+
+_FIRST_TOOLSET, _LAST_DEVTOOLSET = 9, 11
+"""The oldest gcc-toolset of RHEL 8, and the newest devtoolset of RHEL 7."""
 
 _USUAL_GCC = 13
 """The newer GCC that a remedy names if the log's toolkit takes it."""
@@ -265,9 +286,15 @@ def _compilers(toolkit: tuple[str, ...], *, of_redhat: bool) -> dict[str, str]:
     names = {} if newest is None else {"host_gcc": str(newest)}
     newer = min(newest or _USUAL_GCC, _USUAL_GCC)
     if of_redhat:
+        toolset, old = f"gcc-toolset-{max(newer, _FIRST_TOOLSET)}", f"devtoolset-{min(newer, _LAST_DEVTOOLSET)}"
+        in_toolset = f"dnf install {toolset} && scl enable {toolset} bash"
         names["newer_gcc"] = (
-            f"yum install devtoolset-{newer}-gcc-c++ && scl enable devtoolset-{newer} bash (CentOS and RHEL 7; from 8 "
-            f"on gcc-toolset-{newer}), or conda install -c conda-forge gxx_linux-64={newer}"
+            f"{in_toolset} (CentOS and RHEL 7: yum install {old}-gcc-c++ && scl enable {old} bash), or conda install "
+            f"-c conda-forge gxx={newer}"
+        )
+        names["newer_binutils"] = (
+            f"{in_toolset} brings gcc and binutils that go together (CentOS and RHEL 7: {old}); without root conda "
+            "install -c conda-forge gxx binutils"
         )
     elif newer < _USUAL_GCC:
         taken = f"CUDA {'.'.join(toolkit)} takes no newer one"

@@ -195,7 +195,14 @@ def _is_about(match: Match, evidence: Match) -> bool:
     """Return whether evidence speaks of what a match names, as far as its rule asks for that."""
     if evidence.rule.same_path and not _is_below(match, evidence):
         return False
+    if evidence.rule.same_function and not _names_function(match.text, evidence.names.get("symbol")):
+        return False
     return not evidence.rule.same_package or _is_of_package(match, evidence)
+
+
+def _names_function(text: str, function: str | None) -> bool:
+    """Return whether a linker's line has a function as C++ names it, with its parameters and in no namespace."""
+    return function is not None and re.search(rf"[ `'‘]{re.escape(function)}\(", text) is not None
 
 
 def _is_of_package(match: Match, given: Match) -> bool:

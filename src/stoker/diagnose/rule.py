@@ -43,6 +43,7 @@ _KEYS = (
         "consequence",
         "same_path",
         "same_package",
+        "same_function",
         "needs",
         "throughout",
         "governed",
@@ -126,6 +127,8 @@ class Rule:
     same_package: bool = False
     """Whether it is evidence only beside a match whose package is the `{package}` that it found itself, or CMake's
     own."""
+    same_function: bool = False
+    """Whether it is evidence only beside a match whose line has the `{symbol}` that it found itself with parameters."""
     needs: tuple[str, ...] = ()
     """Names from the lines above (near_names.py) without which it finds nothing."""
     throughout: bool = False
@@ -197,6 +200,7 @@ def _rule(name: str, section: Section) -> Rule:
         consequence=section.flag("consequence", default=False),
         same_path=section.flag("same_path", default=False),
         same_package=section.flag("same_package", default=False),
+        same_function=section.flag("same_function", default=False),
         needs=section.words("needs"),
         throughout=section.flag("throughout", default=False),
         provided=provided,
