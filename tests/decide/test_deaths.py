@@ -294,6 +294,8 @@ def test_several_causes_are_told_apart() -> None:
 def test_a_real_error_among_them_ends_it() -> None:
     found = verdict([death("a.o"), death("b.o", None), death("c.o")], Attempt(1))
     assert found == GiveUp("b.o failed by itself; 2 compilers were killed beside it: a.o, c.o")
+    found = verdict([death("b.o", None), death("a.o"), death("d.o", None)], Attempt(1))
+    assert found == GiveUp("b.o, d.o failed by themselves; 1 compiler was killed beside them: a.o")
 
 
 def test_without_a_death_nothing_is_to_be_said() -> None:

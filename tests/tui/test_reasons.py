@@ -9,21 +9,25 @@ import pytest
 
 from stoker.model import events as ev
 from stoker.model.job_tree import ProcessRow, ProcessTree
+from stoker.model.killed import failed_steps, killed_beside_failures
 from stoker.model.state import BuildState, Estimate
 from stoker.model.status import status_of
 from stoker.model.update import Update
 from stoker.show.governing_text import GoverningReporter
-from stoker.show.killed_text import drain_text, mark_text, outlook_text
+from stoker.show.killed_text import drain_text, fate_text, mark_text, outlook_text
 from stoker.show.left_text import LEARNING, left_text
-from stoker.show.tui.pages import dashboard_page, header, meters, timeline_page
+from stoker.show.tui.pages import dashboard_page, end_page, header, meters, timeline_page
 from stoker.show.tui.pages.job_details import details
 from stoker.show.tui.pages.job_list import JobView
 from stoker.show.tui.pages.job_table import table
 from stoker.show.tui.pages.lines import text_of
 from stoker.show.tui.pages.moment import Moment
+from stoker.show.tui.screens.failures_screen import killed_details
 from stoker.show.tui.terminal.glyphs import UNICODE
 
-from . import builds
+from . import builds, pictures
+from .apps import shown
+from .builds import FakeSource
 
 GUESS = "its size is a guess: ~434 MiB; obj/kernel_00.o goes first, and shows what such a job needs"
 
@@ -76,7 +80,48 @@ def test_a_killed_job_is_not_promised_to_run_again_once_another_has_failed() -> 
     assert outlook_text(story.add(8, nested).state) == "1 killed from outside, will run again"
     story.add(9, ev.FailureFound("obj/bridge.cpp.o", "c++ ...", 1, (), 200, 300))
     assert outlook_text(story.state) == "1 killed from outside, will not run again: bridge.cpp.o failed"
+    ended = story.add(9, ev.JobFinished(0, 1, "0.o", "cxx", 5, "failed")).state
+    line = text_of(header.progress(at(ended), 100, UNICODE))
+    assert "will not run again" in line
+    assert "to run again" not in line
+    assert fate_text(story.state) == "will not run again: bridge.cpp.o failed"
+    story.add(10, ev.FailureFound("obj/reef.cpp.o", "c++ ...", 1, (), 300, 400))
+    assert fate_text(story.state) == "will not run again: bridge.cpp.o and 1 more failed"
     assert [killed["will_run_again"] for killed in status_of(story.state, builds.START + 9)["killed"]] == [False]
+
+
+def test_a_killed_job_is_not_promised_to_run_again_once_the_build_is_being_stopped() -> None:
+    story = builds.Story().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8))
+    story.add(7, ev.JobKilled("0.o", "shed", 1 << 30), ev.StopRequested("ann", force=False))
+    assert fate_text(story.state) == "will not run again: the build is being stopped"
+    assert [killed["will_run_again"] for killed in status_of(story.state, builds.START + 9)["killed"]] == [False]
+
+
+def test_at_the_end_a_job_that_was_killed_beside_failures_counts_once_and_is_not_blamed() -> None:
+    """It counted as failed and as killed, and the build was said to have failed because of it."""
+    story = builds.Story().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8))
+    story.add(6, ev.SchedulerPlanned(1, 9, "dry-run", {"cxx": 9}))
+    story.add(7, ev.JobKilled("k.o", "unknown", 1 << 30), ev.FailureFound("k.o", "c++ k", 1, (), 0, 50))
+    story.add(8, *(ev.FailureFound(o, f"c++ {o}", 1, (), n, n + 50) for n, o in ((50, "a.o"), (100, "b.o"))))
+    story.add(9, *(ev.JobFinished(n, 1, o, "cxx", 5, "failed") for n, o in enumerate(("k.o", "a.o", "b.o"))))
+    state = story.add(10, ev.JobFinished(3, 1, "c.o", "cxx", 5, "ok"), ev.BuildEnded("failed", 1, "x")).state
+    assert [f.output for f in failed_steps(state)] == ["a.o", "b.o"]
+    page = [text_of(line).rstrip() for line in end_page.summary(at(state), 80, 24, UNICODE)]
+    assert "jobs     1 done, 2 failed, 1 killed, 5 not run" in page
+    assert killed_beside_failures(state) == [*state.killed]
+    told = " ".join(text_of(line) for line in killed_details(state.killed[0], state, 80, 9, UNICODE))
+    assert "It has not failed: not built: a.o and 1 more failed." in told
+
+
+async def test_a_job_whose_death_alone_made_the_build_fail_is_listed_once_and_as_killed() -> None:
+    story = builds.Story().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8))
+    story.add(7, ev.JobKilled("k.o", "unknown", 1 << 30), ev.FailureFound("k.o", "c++ k", 1, (), 0, 50))
+    story.add(9, ev.JobFinished(0, 1, "k.o", "cxx", 5, "failed"), ev.BuildEnded("failed", 1, "x"))
+    async with shown(FakeSource(story.state, "ended"), "f") as (app, _):
+        text = pictures.text_of(app)
+    assert [line.split() for line in text.splitlines() if "k.o" in line and "†" in line]
+    assert text.count("k.o") == 1
+    assert "killed from outside (held 1.0 GiB)." in text
 
 
 @pytest.mark.parametrize("width", range(40, 201, 8))

@@ -404,7 +404,7 @@ def test_in_spare_room_the_jobs_that_ended_last_are_listed_newest_first_at_a_pla
     [
         ([], "It has not failed: will run again."),
         ([ev.StepStarted(2, 4, "build", ("ninja",), 101, 2)], "It has not failed: the step has run again since."),
-        ([ev.BuildEnded("failed", 1, "killed")], "It will not run again: the build failed because of it."),
+        ([ev.BuildEnded("failed", 1, "killed")], "It is not built: the build failed because it was killed."),
     ],
 )
 def test_what_came_of_a_killed_job_is_told_as_it_is(more: list[ev.Event], told: str) -> None:

@@ -5,12 +5,14 @@ Pure. Unaware of events, and of who kills and why.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from stoker.model.events import KilledBy
 from stoker.model.state import BuildState, Failure, FinishedJob, KilledJob
 from stoker.model.tool import is_build_tool
 
 BY_THE_SYSTEM = ("memory", "unknown")
-"""Killers whose victims count as failed if nobody runs them again."""
+"""Killers whose victims count as failed if nobody runs them again, and nothing else made the build fail."""
 
 
 def same_output(a: str, b: str) -> bool:
@@ -52,13 +54,24 @@ def killers_of(state: BuildState, failure: Failure) -> frozenset[KilledBy]:
 
 def failed_by_itself(state: BuildState) -> Failure | None:
     """Return the first step of this attempt that would fail again, for which the killed jobs are not run again either;
-    None if there is none. A nested build fails for what failed in it, and that is reported too."""
-    return next((f for f in state.failures if f.killed_by is None and not is_build_tool(f.command)), None)
+    None if there is none."""
+    return next(_errors(state), None)
+
+
+def all_failed_by_themselves(state: BuildState) -> list[Failure]:
+    """Return all such steps of this attempt, the first one first."""
+    return list(_errors(state))
+
+
+def _errors(state: BuildState) -> Iterator[Failure]:
+    """A nested build fails for what failed in it, and that is reported too."""
+    return (f for f in state.failures if f.killed_by is None and not is_build_tool(f.command))
 
 
 def runs_again(state: BuildState, death: KilledJob) -> bool:
     """Say whether the killed job is to run again, as far as is known: until it does, or the build ends."""
-    return death.attempt == attempt_of(state) and not state.over and failed_by_itself(state) is None
+    ends = state.over or state.phase == "stopping"
+    return death.attempt == attempt_of(state) and not ends and failed_by_itself(state) is None
 
 
 def killed_for_good(state: BuildState) -> int:
@@ -67,14 +80,22 @@ def killed_for_good(state: BuildState) -> int:
     return sum(is_last_word(state, death) for death in state.killed)
 
 
+def killed_beside_failures(state: BuildState) -> list[KilledJob]:
+    """Return the killed jobs without those that count as failures and are among `failed_steps`."""
+    failed = [f.output for f in failed_steps(state) if f.killed_by is not None]
+    return [
+        d for d in state.killed if not (is_last_word(state, d) and any(makes(state, d, output) for output in failed))
+    ]
+
+
 def is_last_word(state: BuildState, death: KilledJob) -> bool:
     """Say whether nobody runs that job again: see `killed_for_good`."""
     return death.attempt == attempt_of(state) and is_final(state, death.by)
 
 
 def is_final(state: BuildState, by: str) -> bool:
-    """Say whether kills by that killer made the build fail."""
-    return state.outcome == "failed" and by in BY_THE_SYSTEM
+    """Say whether kills by that killer made the build fail: not beside a step that failed by itself."""
+    return state.outcome == "failed" and by in BY_THE_SYSTEM and failed_by_itself(state) is None
 
 
 def attempt_of(state: BuildState) -> int:

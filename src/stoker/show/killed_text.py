@@ -9,8 +9,15 @@ from collections import Counter
 from collections.abc import Iterable
 
 from stoker.model.events import KilledBy
-from stoker.model.killed import attempt_of, failed_by_itself, is_final, killed_in_attempt, last_death_of
-from stoker.model.state import BuildState, KilledJob
+from stoker.model.killed import (
+    all_failed_by_themselves,
+    attempt_of,
+    failed_by_itself,
+    is_final,
+    killed_in_attempt,
+    last_death_of,
+)
+from stoker.model.state import BuildState, Failure, KilledJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
 
@@ -63,13 +70,26 @@ def drain_text(state: BuildState) -> str:
 
 def fate_text(state: BuildState) -> str:
     """Return what happens to the jobs that were killed in this attempt."""
+    errors = all_failed_by_themselves(state)
+    more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
+    why = f": {_short(errors[0])}{more} failed" if errors else ""
+    if state.over:
+        return f"not built{why}"
+    if not why and state.phase == "stopping":
+        why = ": the build is being stopped"
+    return f"will not run again{why}" if why else "will run again"
+
+
+def again_text(state: BuildState) -> str:
+    """Return whether the jobs that were killed in this attempt run again, in the fewest words: `to run again`."""
     if state.over:
         return "not built"
-    failure = failed_by_itself(state)
-    if failure is None:
-        return "will run again"
-    name = clean(failure.output.rpartition("/")[2], MAX_WHO) or "a step"
-    return f"will not run again: {name} failed"
+    ends = state.phase == "stopping" or failed_by_itself(state) is not None
+    return "will not run again" if ends else "to run again"
+
+
+def _short(failure: Failure) -> str:
+    return clean(failure.output.rpartition("/")[2], MAX_WHO) or "a step"
 
 
 def how_text(by: KilledBy, who: str = "") -> str:

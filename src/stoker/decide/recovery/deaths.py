@@ -142,9 +142,10 @@ def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
     killed = [d for d in deaths if d.by is not None]
     if not killed:
         return GiveUp("")
-    error = next((d for d in deaths if d.is_error), None)
-    if error is not None:
-        return GiveUp(f"{_name(error.output)} failed by itself; {_count(killed)} beside it: {_names(killed)}")
+    errors = [d for d in deaths if d.is_error]
+    if errors:
+        how, it = ("itself", "it") if len(errors) == 1 else ("themselves", "them")
+        return GiveUp(f"{_names(errors)} failed by {how}; {_count(killed)} beside {it}: {_names(killed)}")
     was_alone = next((d for d in killed if attempt.alone.intersection(d.outputs)), None)
     if was_alone is not None:
         return GiveUp(_even_alone(was_alone, attempt))

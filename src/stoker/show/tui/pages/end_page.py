@@ -8,7 +8,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from stoker.model.killed import failed_steps
-from stoker.model.progress import progress_of
+from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
 from stoker.model.tool import TOOL_NAMES
@@ -78,9 +78,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go
         reason_ink = ink if ink != "ok" else "text"
         lines += [(Part(piece, reason_ink),) for piece in wrap(clean(reason), width, MOST_LINES)]
     lines.append(BLANK)
-    counts = f"{p.finished} done" + (f", {p.failed} failed" if p.failed else "")
-    counts = whole_clauses(counts + _not_run(p.total - p.finished - p.failed), max(1, width - LABEL)) or counts
-    lines.append(_fact("jobs", counts))
+    lines.append(_fact("jobs", _counts(p, width - LABEL)))
     lines += _failed(state, width, FAILED_SHOWN if height < TALL else MOST_RANKED, g)
     facts = [
         *([("remote", elsewhere)] if (elsewhere := outcome_text(state)) else []),
@@ -143,7 +141,8 @@ def _failed(state: BuildState, width: int, most: int, g: Glyphs) -> list[Line]:
             rest += f"  and {len(failures) - most} more"
         text = elide_path(names[f.output] or clean(f.command), width - LABEL - 2 - len(rest), g.ellipsis)
         label = Part(pad("failed" if number == 1 else "", LABEL), "text_dim")
-        lines.append((label, Part(f"{g.fail} ", "error bold"), Part(text), Part(rest, "text_dim")))
+        mark = Part(f"{g.fail} ", "error bold") if f.killed_by is None else Part(f"{g.killed} ", "killed bold")
+        lines.append((label, mark, Part(text), Part(rest, "text_dim")))
     return lines
 
 
@@ -178,8 +177,12 @@ def _restraint(state: BuildState) -> str:
     return ", ".join([*([waited] if held else []), *([freezes] if freezes else [])])
 
 
-def _not_run(left: int) -> str:
-    return f", {left} not run" if left > 0 else ""
+def _counts(p: Progress, room: int) -> str:
+    """Return how many jobs are done, have failed, were killed and not built, and never ran: each job once."""
+    left = p.total - p.finished - p.failed - p.killed
+    ends = ((p.failed, "failed"), (p.killed, "killed"), (left, "not run"))
+    counts = [f"{p.finished} done", *(f"{count} {what}" for count, what in ends if count > 0)]
+    return whole_clauses(", ".join(counts), max(1, room)) or ", ".join(counts[:-1])
 
 
 def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]:

@@ -12,6 +12,7 @@ from stoker.model.state import BuildState
 from stoker.model.status import time_left
 from stoker.model.text import clean
 from stoker.model.units import format_duration, format_share
+from stoker.show.killed_text import again_text
 from stoker.show.left_text import left_text
 from stoker.show.tui.pages.lines import GAP, Line, Part, elide_end, elide_middle, pad, spread, width_of
 from stoker.show.tui.pages.moment import Moment
@@ -139,7 +140,7 @@ def _counts(state: BuildState, p: Progress, g: Glyphs, *, brief: bool = False) -
     if p.failed:
         parts += [GAP, Part(f"{g.fail} {p.failed}" + ("" if brief else " failed"), "error bold")]
     if p.killed:
-        words = "" if brief else " to run again" if not state.over else " not built"
+        words = "" if brief else f" {again_text(state)}"
         parts += [GAP, Part(f"{g.killed} {p.killed}{words}", "killed bold")]
     if left_out := will_not_run(state):
         parts += [GAP, Part(f"{left_out} will not run", "warn bold")]

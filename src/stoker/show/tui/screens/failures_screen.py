@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stoker.model.diagnosis import Cause, Diagnosis
-from stoker.model.killed import failed_steps, is_last_word, killers_of, same_output
+from stoker.model.killed import (
+    death_of,
+    failed_steps,
+    is_last_word,
+    killed_beside_failures,
+    killers_of,
+    same_output,
+)
 from stoker.model.state import BuildState, Failure, KilledJob
 from stoker.model.text import clean
 from stoker.show.killed_text import death_text, fate_text, how_text, killed_now
@@ -116,6 +123,7 @@ class FailuresScreen(ListScreen):
             do = do if state.over else failure_page.until_the_end(self._keys_until_the_end(), width)
             cause = self._cause_of(picked)
             do = [*(failure_page.step_cause(cause, width, brief=rows < EVERY_LINE) if cause else []), *do]
+            do = [*_killed_line(state, picked, width), *do]
             top = [BLANK, *do, BLANK] if do else [BLANK]
             return [*top, *failure_details(picked, width, rows - len(top), g)]
         if isinstance(picked, KilledJob):
@@ -177,7 +185,7 @@ class FailuresScreen(ListScreen):
         """Return the entries in the order of the screen; killed jobs come last, newest first."""
         state = self.moment.state
         causes = state.diagnosis.causes if state.diagnosis is not None else ()
-        return self.sift([*causes, *failed_steps(state), *reversed(state.killed)], _texts)
+        return self.sift([*causes, *failed_steps(state), *reversed(killed_beside_failures(state))], _texts)
 
     def _nothing(self, width: int) -> list[Line]:
         """Return what is shown if there are no entries."""
@@ -234,8 +242,9 @@ class FailuresScreen(ListScreen):
             return section(f"failures {len(failed_steps(self.moment.state))}", width, self.glyphs)
         if isinstance(item, KilledJob):
             state = self.moment.state
-            title = "killed" if any(is_last_word(state, death) for death in state.killed) else "killed, not failed"
-            return section(f"{title} {len(state.killed)}", width, self.glyphs)
+            killed = killed_beside_failures(state)
+            title = "killed" if any(is_last_word(state, death) for death in killed) else "killed, not failed"
+            return section(f"{title} {len(killed)}", width, self.glyphs)
         diagnosis = self.moment.state.diagnosis
         partly = diagnosis is not None and not diagnosis.complete
         tail = (Part(" only part of the output was searched", "warn"),) if partly else ()
@@ -296,11 +305,12 @@ def _step(failure: Failure) -> tuple[str, int]:
 def failure_line(failure: Failure, name: str, width: int, g: Glyphs, *, chosen: bool) -> Line:
     """Return one failure in the list."""
     status = "" if failure.exit_code is None else f"  exit {failure.exit_code}"
+    mark = Part(f"{g.fail} ", "error bold")
+    if failure.killed_by is not None:
+        status, mark = f"  {how_text(failure.killed_by)}", Part(f"{g.killed} ", "killed bold")
     tail = f"{status}  {time_of_day(failure.time)}"
     text = elide_path(name or clean(failure.command), width - 4 - len(tail), g.ellipsis)
-    line = fit(
-        (Part(f"{g.pointer if chosen else ' '} "), Part(f"{g.fail} ", "error bold"), Part(text)), width - len(tail)
-    )
+    line = fit((Part(f"{g.pointer if chosen else ' '} "), mark, Part(text)), width - len(tail))
     line = (*line, Part(tail, "text_dim"))
     return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
 
@@ -314,6 +324,12 @@ def killed_line(death: KilledJob, name: str, width: int, g: Glyphs, *, chosen: b
     )
     line = (*line, Part(tail, "text_dim"))
     return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
+
+
+def _killed_line(state: BuildState, failure: Failure, width: int) -> list[Line]:
+    """Return how a step was killed that the build failed for, and what it held; nothing for any other failure."""
+    death = death_of(state, failure.output) if failure.killed_by is not None else None
+    return [] if death is None else [(Part(piece, "killed"),) for piece in wrap(f"{death_text(death)}.", width, 2)]
 
 
 def killed_details(death: KilledJob, state: BuildState, width: int, rows: int, g: Glyphs) -> list[Line]:
@@ -330,7 +346,7 @@ def _what_came_of(death: KilledJob, state: BuildState) -> str:
     if death in killed_now(state):
         return f"It has not failed: {fate_text(state)}."
     if is_last_word(state, death):
-        return "It will not run again: the build failed because of it."
+        return "It is not built: the build failed because it was killed."
     return "It has not failed: the step has run again since."
 
 
