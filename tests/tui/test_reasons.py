@@ -287,6 +287,27 @@ def test_jobs_of_one_name_in_two_folders_are_told_apart_in_reasons() -> None:
     assert "kept for a/x.o" in rows(replace(story.state, jobs=both), 80)[-1]
 
 
+@pytest.mark.parametrize(
+    ("waits", "shown"),
+    [
+        ("memory is kept for src/kernel_42_big.cpp.o, and for what runs; 0 B unused", "kept for kernel_42_big "),
+        ("memory is kept for src/kernel_43_of_a_long_name.cpp.o, and for what runs", "kept for kernel_43_of_a… "),
+        ("src/kernel_07_big.cpp.o runs alone once 2 jobs have ended", "alone: waits for 2 "),
+        ("src/kernel_42_big.cpp.o runs alone once 1 job has ended", "kernel_42_big runs alone "),
+        ("everything is frozen until somebody unpauses the build", "everything is frozen "),
+    ],
+)
+def test_a_short_reason_tells_whom_a_job_waits_for(waits: str, shown: str) -> None:
+    jobs = dict(builds.governed(2, 2).state.jobs)
+    outputs = ("kernel_42_big.cpp.o", "kernel_43_of_a_long_name.cpp.o", "kernel_44_big.cpp.o", "kernel_07_big.cpp.o")
+    for jid, output in enumerate(outputs, 1):
+        jobs[jid] = replace(jobs[jid], output=f"src/{output}")
+    jobs[4] = replace(jobs[4], waits=waits, waits_for="room")
+    state = replace(builds.governed(2, 2).state, jobs=jobs)
+    row = next(row for row in rows(state, 80) if "kernel_07" in row)
+    assert shown in row
+
+
 def test_a_reason_with_figures_says_how_old_it_is() -> None:
     state = builds.governed(3, 30).state
     waiting = state.jobs[4]

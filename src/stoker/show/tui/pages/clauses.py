@@ -12,8 +12,8 @@ from rich.cells import cell_len
 
 from stoker.show.tui.pages.lines import elide_middle
 
-BREAKS = ("; ", ", ", ": ")
-"""Separators of clauses."""
+BREAKS = ("; ", ", ", ": ", " until ", " once ")
+"""What begins a clause."""
 
 LEAST_NAME = 8
 """Below this width, a name with its middle cut out is meaningless."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Collection, Container
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -22,7 +22,7 @@ from stoker.show.tui.pages.clauses import clauses, shortened
 from stoker.show.tui.pages.job_list import JobView, first_row, listed, names_of, seconds_of
 from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment
-from stoker.show.tui.pages.names import found_text, matches, plain_name
+from stoker.show.tui.pages.names import found_text, matches, plain_name, short_name, stem
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 TOOL_INKS = {
@@ -62,6 +62,9 @@ NO_MEMORY, KEPT_FOR_OTHERS = "too little memory", "kept for what runs"
 """Reasons in a row, in place of those that consist of figures."""
 
 _SIZE = re.compile(r"\d (?:[KMGT]i)?B\b")
+
+_ALONE_AFTER = re.compile(r"runs alone once (\d+) jobs? ha(?:s|ve) ended")
+"""The reason of a job that is to run alone, after its own name."""
 
 UNMEASURED = "not measured"
 """Shown as the peak of a job that was too short to be measured."""
@@ -127,9 +130,9 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     names = names_of(m.state)
     longest = max((cell_len(names[job.output]) for job in shown if reason_text(job) or job_host(job)), default=0)
     named = NAME_STEP * (longest // NAME_STEP + 1)
-    alike = _alike(m.state)
+    known = _known_names(m.state)
     for job in shown:
-        line = _job_line(job, names[job.output], m, columns, width, view.cursor, named, g, alike)
+        line = _job_line(job, names[job.output], m, columns, width, view.cursor, named, g, known)
         lines.append(aimed(line, f"job:{job.jid}"))
     above = any(job.state == "on_deck" for job in shown)
     return [*lines, *_more(jobs[first + len(shown) :], width, g, reason=not (why or above)), *why][:rows]
@@ -264,7 +267,7 @@ def _job_line(
     cursor: int | None,
     named: int,
     g: Glyphs,
-    alike: Container[str],
+    known: _Names,
 ) -> Line:
     picked = job.jid == cursor
     mark, state_ink = {"running": (" ", ""), "frozen": (g.frozen, "frozen"), "on_deck": (g.on_deck, "on_deck")}[
@@ -286,7 +289,7 @@ def _job_line(
     name_ink = "person" if act is not None else state_ink or "text"
     if waits or on:
         named = min(named, int(room * NAME_SHARE))
-        tail = [_reason(job, room - named, g, alike) if waits else _host(on, room - named, g), *tail]
+        tail = [_reason(job, room - named, g, known) if waits else _host(on, room - named, g), *tail]
         room = named
     output = elide_path(name, room, g.ellipsis)
     line = (Part(f"{mark} ", state_ink or "accent"), Part(pad(output, room), name_ink), *tail)
@@ -295,21 +298,47 @@ def _job_line(
     return fit(line, width)
 
 
-def _reason(job: Job, width: int, g: Glyphs, alike: Container[str]) -> Part:
-    """Return why a job waits, after a blank, shortened to fit the row: its box shows it in full. `alike` are names that
-    differ only in their folders."""
-    why = _without_figures(reason_text(job))
+def _reason(job: Job, width: int, g: Glyphs, known: _Names) -> Part:
+    """Return why a job waits, after a blank, shortened to fit the row: its box shows it in full."""
+    why = _briefly(_without_figures(reason_text(job)), job, width - 1, g, known)
+    return Part(" " + pad(clauses(why, width - 1, g.ellipsis, known.alike), width - 1), "text_dim")
+
+
+def _briefly(why: str, job: Job, width: int, g: Glyphs, known: _Names) -> str:
+    """Return a reason, in a shorter form if no whole clause of it fits. Beside its own row, a job needs no name."""
+
+    def least() -> str:
+        return shortened(why, known.alike)[-1]
+
+    name = plain_name(job.output) + " "
+    if why.startswith(name) and cell_len(why) > width:
+        why = _ALONE_AFTER.sub(r"alone: waits for \1", why.removeprefix(name))
     for long, short in BRIEFLY.items():
-        if why.startswith(long) and cell_len(shortened(why, alike)[-1]) > width - 1:
+        if why.startswith(long) and cell_len(least()) > width:
             why = short + why.removeprefix(long)
-    return Part(" " + pad(clauses(why, width - 1, g.ellipsis, alike), width - 1), "text_dim")
+    if (excess := cell_len(least()) - width) <= 0:
+        return why
+    words = least().split(" ")
+    return " ".join(
+        short_name(word, cell_len(word) - excess, known.stems, g.ellipsis) if stem(word) != word else word
+        for word in words
+    )
 
 
-def _alike(state: BuildState) -> frozenset[str]:
-    """Return the names of jobs that are called like another one in another folder."""
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names of all jobs: `alike` are those that differ from another one only in their folders, `stems` all file
+    names without the suffixes of objects."""
+
+    alike: Container[str]
+    stems: Collection[str]
+
+
+def _known_names(state: BuildState) -> _Names:
     names = {plain_name(job.output) for job in state.jobs.values()}
     number = Counter(name.rpartition("/")[2] for name in names)
-    return frozenset(name for name in names if number[name.rpartition("/")[2]] > 1)
+    alike = frozenset(name for name in names if number[name.rpartition("/")[2]] > 1)
+    return _Names(alike, frozenset(stem(name.rpartition("/")[2]) for name in names))
 
 
 def _without_figures(why: str) -> str:

@@ -6,8 +6,10 @@ Knows no jobs: names and filter words are plain text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+
+from rich.cells import cell_len
 
 from stoker.model.text import clean
 
@@ -22,6 +24,11 @@ _UPWARDS = re.compile(r"(?<![^/\s])(?!__/)[^/\s]+/__/")
 """What CMake puts into an object's path: a folder for its target, and `__` instead of `..`."""
 
 _MOST_FOLDERS = 16
+
+_OBJECT = re.compile(r"(?<=.)(?:\.\w{1,4})?\.o(?:bj)?$")
+"""The suffixes of an object, which all of a build's jobs share."""
+
+_PARTS = re.compile(r"(?<=\w)[._-]")
 
 
 @lru_cache(4096)
@@ -56,6 +63,24 @@ def distinct_names(outputs: Iterable[str]) -> Mapping[str, str]:
         else:
             names |= {output: clean(output, MAX_NAME) for output in longer}
     return names
+
+
+def stem(name: str) -> str:
+    """Return a name without the suffixes of an object: `kernel_42.cpp.o` becomes `kernel_42`."""
+    return _OBJECT.sub("", name)
+
+
+def short_name(name: str, width: int, others: Collection[str], mark: str) -> str:
+    """Return an object's name without its suffixes, in at most `width` cells if that is possible and tells it apart
+    from the `others`' stems: whole, or as many of its first parts as fit."""
+    whole = stem(name)
+    if cell_len(whole) <= width:
+        return whole
+    for end in reversed([part.start() for part in _PARTS.finditer(whole)]):
+        head = whole[:end]
+        if cell_len(head + mark) <= width and not any(o != whole and o.startswith(head) for o in others):
+            return head + mark
+    return whole
 
 
 def found_text(title: str, words: str, found: int, every: int) -> str:
