@@ -238,6 +238,16 @@ def test_a_step_that_runs_again_is_not_done_before_it_is(kept: int, swept: bool,
     assert seen[-1].share == 1
 
 
+@pytest.mark.parametrize("outcome", ["failed", "stopped"])
+def test_a_second_attempt_that_ends_badly_adds_nothing_to_the_total(outcome: ev.Outcome) -> None:
+    """What the first attempt had left counted again with the plan of the second: 38 jobs of 31."""
+    first, again, second, left, _ = attempts(kept=2)
+    bad: list[ev.Event] = [ev.JobFinished(None, 2, "2.o", "cxx", 2.0, "failed"), ev.SchedulerEnded(2)]
+    state = reduce_all(records([*first, *again, *second, *left, *bad, ev.BuildEnded(outcome, 1, "x")]))
+    progress = progress_of(state)
+    assert (progress.finished, progress.failed, progress.total, not_run(state)) == (2, 1, 4, 1)
+
+
 def test_a_step_that_broke_off_before_its_plan_was_known_has_no_total_between_attempts() -> None:
     first, again, second, left, done = attempts(kept=2, known=False)
     for told in ([*first, *again], [*first, *again, *second]):

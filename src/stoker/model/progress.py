@@ -117,7 +117,12 @@ def _killed(state: BuildState) -> int:
 def _totals(state: BuildState, live: Mapping[int, int]) -> int:
     """Jobs of all schedulers. Those of an attempt that broke off stand for what the next one has not taken up yet."""
     over, of = state.phase in _BROKEN_OFF, state.schedulers
-    totals = {s.sid: _total(s, live.get(s.sid, 0), broken_off=over) for s in of.values() if not s.broken_off}
+    taken_up = {s.goes_on_with for s in of.values()}  # what these had left is in a later plan, however the build ended
+    totals = {
+        s.sid: _total(s, live.get(s.sid, 0), broken_off=over and s.sid not in taken_up)
+        for s in of.values()
+        if not s.broken_off
+    }
     return sum(totals.values()) + sum(left_by(s, totals, of) for s in of.values() if s.broken_off)
 
 
