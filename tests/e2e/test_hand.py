@@ -18,7 +18,7 @@ from support.program import until, write_ninja
 pytestmark = pytest.mark.timeout(300)
 
 LEVEL = 3
-COUNT = 14
+COUNT = 11
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 from stoker.contract.process import start_ticks
 from support.memory_group import MemoryGroup
-from support.procs import Process, below, processes
+from support.procs import Process, below, process
 from support.program import PATIENCE, Stoker, until
 
 LONG = max(240.0, 2 * PATIENCE)
@@ -51,8 +51,7 @@ class Grouped(Stoker):
 
     def inside(self) -> list[Process]:
         """Every process in the group."""
-        table = processes()
-        return [table[pid] for pid in self.group.pids() if pid in table]
+        return [p for pid in self.group.pids() if (p := process(pid)) is not None]
 
     def ninjas(self) -> list[Process]:
         """The schedulers."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
-LOOK_SECONDS = 0.005
+LOOK_SECONDS = 0.015
 """How long a watcher waits between looks."""
 
 
