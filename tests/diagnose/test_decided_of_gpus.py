@@ -67,6 +67,11 @@ DECIDED = {
     ),
     "a package that nobody knows": (TARGET.format("Quux", "Quux::core"), "cmake-target-missing", "package of Quux"),
     "a package that was not looked for": (TARGET.format("CURL", "Quux::core"), "cmake-target-missing", "of Quux"),
+    "CUDA's type for AMD": (
+        HIPCC.format("gfx1100") + "act.hip:22:10: error: unknown type name '__nv_bfloat16'\n",
+        "hip-name-of-cuda",
+        "hipify-perl",
+    ),
     "HIP without a platform": (
         "$ CXX=/opt/rocm/bin/hipcc cmake ..\n  No CMAKE_CUDA_COMPILER could be found.\n",
         "hip-takes-nvidia",
