@@ -28,7 +28,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 HANGS_SECONDS = 3600
 """Seconds after which a property test is taken to hang: pytest's bound for single tests is for one example."""
 
-LONG_ONES = ("simulate", "e2e", "cli", "launch", "supervisor", "verify")
+LONG_ONES = ("simulate", "e2e", "cli", "launch", "supervisor", "verify", "package")
 """Folders whose files take longest, by what a test of theirs takes. They begin first, so that in the end no worker of
 `pytest -n` waits alone for one of them."""
 
