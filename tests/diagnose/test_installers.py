@@ -206,3 +206,13 @@ def test_a_proxy_that_asks_for_a_login_is_not_unset() -> None:
     assert "USER:PASSWORD" in causes(said.format("407 Proxy Authentication Required"))[0].remedy
     assert "unset" not in causes(said.format("407 Proxy Authentication Required"))[0].remedy
     assert causes(said.format("403 Forbidden"))[0].rule.id == "proxy-forbids"
+
+
+def test_an_image_that_is_pulled_after_all_is_not_missing() -> None:
+    log = "Error response from daemon: No such image: a/b:1\n1: Pulling from a/b\nexec /bin/sh: exec format error\n"
+    assert causes(log)[0].rule.id == "docker-other-platform"
+
+
+def test_the_network_is_not_taken_for_the_rights_of_an_apptainer_build() -> None:
+    log = 'FATAL:   While performing build: conveyor failed to get: Get "https://a.b/v1": dial tcp 192.0.2.1:443: {}\n'
+    assert causes(log.format("i/o timeout"))[0].rule.id == "fetch-failed"
