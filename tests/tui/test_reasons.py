@@ -10,6 +10,7 @@ import pytest
 from stoker.model import events as ev
 from stoker.model.job_tree import ProcessRow, ProcessTree
 from stoker.model.killed import failed_steps, killed_beside_failures
+from stoker.model.progress import not_run
 from stoker.model.state import BuildState, Estimate
 from stoker.model.status import status_of
 from stoker.model.update import Update
@@ -111,6 +112,27 @@ def test_at_the_end_a_job_that_was_killed_beside_failures_counts_once_and_is_not
     assert killed_beside_failures(state) == [*state.killed]
     told = " ".join(text_of(line) for line in killed_details(state.killed[0], state, 80, 9, UNICODE))
     assert "It has not failed: not built: a.o and 1 more failed." in told
+
+
+def test_at_the_end_of_a_stop_what_ran_was_stopped_and_what_failed_has_the_sign_of_a_failure() -> None:
+    """The job that the stop ended was among those not run, and one that had failed before looked like it."""
+    story = builds.Story().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8))
+    story.add(6, ev.SchedulerPlanned(1, 9, "dry-run", {"cxx": 9}))
+    states: tuple[ev.JobState, ...] = ("running", "running", "on_deck")
+    for jid, (output, state) in enumerate(zip(("bad.o", "ran.o", "deck.o"), states, strict=True)):
+        story.add(7, ev.JobStarted(jid, 1, 500 + jid, output, "cxx", builds.START + 7, state))
+    story.add(
+        8, ev.FailureFound("bad.o", "c++", 1, (), 0, 9), ev.JobFinished(0, 1, "bad.o", "cxx", 1, "failed", 1 << 20)
+    )
+    story.add(9, ev.StopRequested("ann", force=False))
+    for jid, output in ((1, "ran.o"), (2, "deck.o")):
+        story.add(10, ev.JobFinished(jid, 1, output, "cxx", 57, "failed", 1 << 20))
+    ended = story.add(11, ev.SchedulerEnded(1), ev.BuildEnded("stopped", 130, "stopped by ann")).state
+    page = [text_of(line).rstrip() for line in end_page.summary(at(ended), 80, 30, UNICODE)]
+    assert "jobs     0 done, 1 failed, 1 stopped, 7 not run" in page
+    assert not_run(ended) == 7
+    marks = {line.split()[1]: line.split()[0] for line in page if " c++ " in line}
+    assert (marks["bad.o"], marks["ran.o"]) == (UNICODE.fail, UNICODE.warn)
 
 
 async def test_a_job_whose_death_alone_made_the_build_fail_is_listed_once_and_as_killed() -> None:

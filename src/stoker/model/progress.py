@@ -36,6 +36,8 @@ class Progress:
     """Jobs that did not fail but were killed, and are to run again if the step does."""
     hostless: int = 0
     """Those of the running ones that wait for a host, their first one or another one."""
+    interrupted: int = 0
+    """Jobs that had begun when a stop of the build ended them."""
 
     @property
     def local(self) -> int:
@@ -77,7 +79,9 @@ def progress_of(state: BuildState) -> Progress:
     known = total > 0 and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
     percent = None if known else _percent(state)
     known = known or state.outcome == "done"
-    return Progress(finished, total, running, on_deck, frozen, failed, known, percent, remote, _killed(state), hostless)
+    killed, interrupted = _killed(state), sum(s.interrupted for s in schedulers)
+    counts = (finished, total, running, on_deck, frozen, failed)
+    return Progress(*counts, known, percent, remote, killed, hostless, interrupted)
 
 
 def will_not_run(state: BuildState) -> int:
@@ -100,7 +104,8 @@ def stalled_by(state: BuildState) -> list[Job]:
 def not_run(state: BuildState) -> int:
     """Return how many jobs of an ended build were never started; 0 if that is not known."""
     p = progress_of(state)
-    return max(0, p.total - p.finished - p.failed - p.killed) if p.total_known and state.over else 0
+    ended = p.finished + p.failed + p.killed + p.interrupted
+    return max(0, p.total - ended) if p.total_known and state.over else 0
 
 
 def _planned(scheduler: Scheduler) -> int:
@@ -138,7 +143,7 @@ def _total(scheduler: Scheduler, live: int, *, broken_off: bool) -> int:
 
     A ninja that succeeded has no more to do, whatever was planned: restat rules prune jobs.
     """
-    seen = scheduler.finished + scheduler.failed + scheduler.killed + live
+    seen = scheduler.finished + scheduler.failed + scheduler.killed + scheduler.interrupted + live
     planned = scheduler.plan.total if scheduler.plan is not None else None
     ended_well = scheduler.ended is not None and not (scheduler.failed or scheduler.killed or broken_off)
     return seen if planned is None or ended_well else max(planned, seen)

@@ -107,6 +107,8 @@ class Scheduler:
     container: str = ""
     failures: int | None = None
     """How many jobs may fail until it starts nothing more, as in events.SchedulerStarted."""
+    interrupted: int = 0
+    """How many jobs had begun when a stop of the build ended them: they have neither failed nor finished."""
 
     @property
     def stops(self) -> bool:

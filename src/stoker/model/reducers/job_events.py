@@ -128,7 +128,8 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         state = _with_host(state, e.host)
     if scheduler is None:
         return state
-    counted = _counted(scheduler, e, fate, stopping=state.phase == "stopping")
+    began = seen is not None and seen.running_since is not None
+    counted = _counted(scheduler, e, fate, stopping=state.phase == "stopping", began=began)
     offset = e.log_offset if e.log_offset is not None else scheduler.log_offset
     return evolve(state, schedulers={**state.schedulers, e.sid: evolve(counted, log_offset=offset)})
 
@@ -141,13 +142,15 @@ def _with_host(state: BuildState, host: str) -> BuildState:
     return evolve(state, remote=evolve(state.remote, finished={**finished, host: finished.get(host, 0) + 1}))
 
 
-def _counted(scheduler: Scheduler, e: ev.JobFinished, fate: Fate, *, stopping: bool) -> Scheduler:
+def _counted(scheduler: Scheduler, e: ev.JobFinished, fate: Fate, *, stopping: bool, began: bool) -> Scheduler:
     """Return the scheduler with one more job killed, failed or finished. A job that a stop ended counts as neither
-    failed nor finished."""
+    failed nor finished, but as interrupted if it had begun."""
     if fate == "killed":
         return evolve(scheduler, killed=scheduler.killed + 1)
     if fate == "failed":
-        return scheduler if stopping else evolve(scheduler, failed=scheduler.failed + 1)
+        if stopping:
+            return evolve(scheduler, interrupted=scheduler.interrupted + began)
+        return evolve(scheduler, failed=scheduler.failed + 1)
     if not e.counted or (stopping and fate == "unknown"):
         return scheduler
     by_tool = {**scheduler.finished_by_tool, e.tool: scheduler.finished_by_tool.get(e.tool, 0) + 1}

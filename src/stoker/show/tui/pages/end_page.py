@@ -5,6 +5,9 @@ Does not know Textual. The screen's last line is left to the footer.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from functools import partial
+
 from rich.cells import cell_len
 
 from stoker.model.killed import failed_steps
@@ -178,9 +181,10 @@ def _restraint(state: BuildState) -> str:
 
 
 def _counts(p: Progress, room: int) -> str:
-    """Return how many jobs are done, have failed, were killed and not built, and never ran: each job once."""
-    left = p.total - p.finished - p.failed - p.killed
-    ends = ((p.failed, "failed"), (p.killed, "killed"), (left, "not run"))
+    """Return how many jobs are done, have failed, were killed and not built, were ended by the stop, and never ran:
+    each job once."""
+    left = p.total - p.finished - p.failed - p.killed - p.interrupted
+    ends = ((p.failed, "failed"), (p.killed, "killed"), (p.interrupted, "stopped"), (left, "not run"))
     counts = [f"{p.finished} done", *(f"{count} {what}" for count, what in ends if count > 0)]
     return whole_clauses(", ".join(counts), max(1, room)) or ", ".join(counts[:-1])
 
@@ -191,8 +195,8 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
     slowest = list(state.history.slowest)
     if room < 4 or not slowest:
         return []
-    # Jobs that a stop has ended did not fail, but they look like jobs that failed in the last second.
-    bad = Part(f"{g.warn} ", "warn") if state.outcome == "stopped" else Part(f"{g.fail} ", "error")
+    failed = {f.output for f in failed_steps(state)} if state.outcome == "stopped" else None
+    bad = partial(_bad_mark, failed, g)
     if width >= 110 and heaviest:
         half = (width - 3) // 2
         left = _ranking("heaviest jobs", heaviest, bad, half, room - 1, g)
@@ -209,12 +213,21 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
     return lines
 
 
+def _bad_mark(failed: Collection[str] | None, g: Glyphs, job: FinishedJob) -> Part:
+    """Return the mark of a job that did not end well. `failed`, of a build that was stopped, is what failed in it: what
+    the stop has ended did not fail, but looks like a job that failed in the last second."""
+    stopped = failed is not None and job.output not in failed
+    return Part(f"{g.warn} ", "warn") if stopped else Part(f"{g.fail} ", "error")
+
+
 def _slowest_title(jobs: list[FinishedJob]) -> str:
     """Return the title of the list; if a job was frozen, it says that times exclude that."""
     return "slowest jobs, without time frozen" if any(job.stood for job in jobs) else "slowest jobs"
 
 
-def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: int, g: Glyphs) -> list[Line]:
+def _ranking(
+    title: str, jobs: list[FinishedJob], bad: Callable[[FinishedJob], Part], width: int, rows: int, g: Glyphs
+) -> list[Line]:
     names = distinct_names(job.output for job in jobs)
     tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", PEAK_CELLS, right=True), "text_dim")]
     lines = [section(title, width, g, tail)]
@@ -226,6 +239,7 @@ def _ranking(title: str, jobs: list[FinishedJob], bad: Part, width: int, rows: i
             Part(pad(peak, PEAK_CELLS, right=True)),
         ]
         room = width - width_of(cells) - 2
-        mark = {"failed": bad, "killed": Part(f"{g.killed} ", "killed")}.get(job.outcome, Part("  "))
+        marks = {"failed": bad(job), "killed": Part(f"{g.killed} ", "killed")}
+        mark = marks.get(job.outcome, Part("  "))
         lines.append((mark, Part(pad(elide_path(names[job.output], room, g.ellipsis), room)), *cells))
     return lines
