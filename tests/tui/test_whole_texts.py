@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -65,6 +66,24 @@ async def test_a_failure_of_a_running_build_says_why_it_failed_and_what_to_do() 
         assert "c       resumes the build once it has ended" in text
         assert "error: 'x' was not declared" in text
         await pilot.press("down")
+        await settle(pilot)
+        assert "cause   no rule knows it; its output is below\n" in text_of(app)
+
+
+async def test_while_a_cause_is_looked_for_the_page_says_so_and_points_to_what_the_step_printed() -> None:
+    found = asyncio.Event()
+
+    async def find(failure: Failure, _killers: Collection[KilledBy]) -> Cause | None:
+        await found.wait()
+        return None
+
+    running = replace(builds.failed().state, outcome=None, ended=None, exit_code=None)
+    async with shown(FakeSource(running), "f", find_cause=find) as (app, pilot):
+        text = text_of(app)
+        assert "cause   is being looked for now; its output is below\n" in text
+        assert "error: 'x' was not declared" in text
+        await pilot.press("escape", "f")  # the search goes on
+        found.set()
         await settle(pilot)
         assert "cause   no rule knows it; its output is below\n" in text_of(app)
 

@@ -41,7 +41,7 @@ MOST_ROWS = 3
 """Maximum rows of one line of a failure's output: the error may follow a long path."""
 
 AT_THE_END = "is looked for when the build ends; until then its output is below"
-LOOKING = "is being looked for"
+LOOKING = "is being looked for now; its output is below"
 UNKNOWN = "no rule knows it; its output is below"
 UNSEARCHED = "the search for it failed; its output is below"
 """Shown in place of the cause of one step."""
