@@ -83,12 +83,20 @@ async def test_stopping_asks_first(asks: str, key: str, force: bool) -> None:
         assert isinstance(app.screen, DashboardScreen)
 
 
-@pytest.mark.parametrize("key", ["escape", "enter", "q"])
+@pytest.mark.parametrize("key", ["escape", "q"])
 async def test_any_other_answer_goes_on_building(key: str) -> None:
     source = live()
     async with shown(source, "s", key) as (app, _pilot):
         assert isinstance(app.screen, DashboardScreen)
         assert app.is_running
+    assert source.commands == []
+
+
+async def test_enter_answers_no_question_and_names_the_keys_that_do() -> None:
+    source = live()
+    async with shown(source, "s", "enter") as (app, _pilot):
+        assert isinstance(app.screen, StopBox)
+        assert "enter is no answer here: press y, k or esc" in text_of(app)
     assert source.commands == []
 
 

@@ -63,15 +63,15 @@ def test_what_ended_lately_and_its_box_do_not_show_a_peak_that_nobody_measured()
     assert "3.0 MiB or more: too short to be measured" in box
 
 
-def test_an_expectation_that_a_job_has_gone_beyond_is_unknown() -> None:
+def test_an_expectation_that_a_job_has_gone_beyond_is_raised_to_what_it_held() -> None:
     told = story(80 * MIB).add(builds.NOW, sampled(87 * MIB))
     job = told.state.jobs[70]
-    assert of_expected(job, UNICODE) == "87.0/? MiB"
+    assert of_expected(job, UNICODE) == "87.0/87+ MiB"
     box = "\n".join(map(text_of, details(job, told.state, START + builds.NOW, 80, UNICODE)))
-    assert "unknown: it holds more than was expected" in box
+    assert "87.0 MiB or more: it holds more than was expected" in box
     assert "for about" not in box, "it has run for longer than that"
     job = told.add(builds.NOW + 1, sampled(40 * MIB)).state.jobs[70]
-    assert of_expected(job, UNICODE) == "40.0/? MiB"
+    assert of_expected(job, UNICODE) == "40.0/87+ MiB"
     job = story(200 * MIB).add(builds.NOW, sampled(87 * MIB)).state.jobs[70]
     assert of_expected(job, UNICODE) == "87.0/200 MiB"
 

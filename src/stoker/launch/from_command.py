@@ -75,7 +75,7 @@ def above_limit(memory: int | None) -> tuple[str, ...]:
     """Return a warning if the user allows the build more memory than there is: then that is not what counts."""
     if memory is None:
         return ()
-    limit = _limit()
+    limit = memory_limit_here()
     if not limit.limit or memory <= limit.limit:
         return ()
     where = "this machine has" if limit.path == "machine" else f"the control group {limit.path} allows"
@@ -86,10 +86,10 @@ def bytes_of(memory: int | float | None) -> int | None:
     """Return in bytes what jobs may hold together; a share (a float) is relative to the tightest limit around us."""
     if not isinstance(memory, float):
         return memory
-    return int(memory * _limit().limit)
+    return int(memory * memory_limit_here().limit)
 
 
-def _limit() -> MemoryLimit:
+def memory_limit_here() -> MemoryLimit:
     """Return the tightest limit around us."""
     from stoker.sense.machine.machine import MachineReader
 

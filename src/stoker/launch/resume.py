@@ -18,7 +18,7 @@ from stoker.config.paths import BuildPaths, build_paths, builds_dir
 from stoker.contract.spec_file import BuildSpec, PersonsDecision
 from stoker.contract.strict_json import load_or_none
 from stoker.launch.duplicate import check_alone
-from stoker.launch.from_command import command_build
+from stoker.launch.from_command import command_build, memory_limit_here
 from stoker.launch.notify import notify_command
 from stoker.launch.refusals import CannotResumeError, DuplicateBuildError, RequestError
 from stoker.launch.remedy import remedied
@@ -28,6 +28,7 @@ from stoker.launch.start import start_build
 from stoker.model.diagnosis import words_of
 from stoker.model.state import BuildState
 from stoker.model.text import clean
+from stoker.model.units import format_bytes
 from stoker.record.builds import NoSuchBuildError, final_state, is_live, list_builds, resolve
 
 MAX_ID = 200
@@ -152,7 +153,11 @@ def _request(
             raise CannotResumeError(str(err)) from err
     kept = load_environment(paths.environment, os.environ)
     environ: Mapping[str, str] = os.environ if kept is None else kept.environ
-    request = _noting_what_lacks(kept, paths.id, _once_more(wish, old, paths, environ, say, warn))
+    limit = _limit_of_its_group(old, state) if wish.memory is None else None
+    again = _once_more(wish if limit is None else replace(wish, memory=limit), old, paths, environ, say, warn)
+    if limit is not None:
+        again = again.noticing(_keeps_limit(limit, paths.id, state))
+    request = _noting_what_lacks(kept, paths.id, again)
     notify = notify_command(old.notify if wish.notify is None else wish.notify)
     request = replace(request, spec=request.spec._replace(notify=notify))
     if not wish.remedy:
@@ -166,6 +171,27 @@ def _request(
     request = remedied(request, diagnosis.action, diagnosis.cause.rule, folder, environ)
     why = f"asked for, since {paths.id} failed: {diagnosis.cause.title}"
     return request, PersonsDecision(_login_name(), words_of(diagnosis.action), why)
+
+
+def _limit_of_its_group(old: BuildSpec, state: BuildState) -> int | None:
+    """Return the memory limit of the control group that a build ran in, if it would be lost here, in another group.
+
+    None in the same group: then its limit counts, as it is now.
+    """
+    machine = state.machine
+    if machine is None or not machine.memory_limit_source.startswith("/"):
+        return None
+    here, limit = memory_limit_here(), machine.memory_budget
+    lost = here.path != machine.memory_limit_source and here.limit > limit and (old.memory or here.limit) > limit
+    return limit if lost else None
+
+
+def _keeps_limit(limit: int, earlier: str, state: BuildState) -> str:
+    source = clean(state.machine.memory_limit_source if state.machine is not None else "")
+    return (
+        f"{earlier} ran within {format_bytes(limit)}, the limit of {source}; this build runs outside of that and "
+        "keeps to the same limit; stoker run --resume ID --memory SIZE sets another"
+    )
 
 
 def _noting_what_lacks(kept: Kept | None, earlier: str, request: BuildRequest) -> BuildRequest:

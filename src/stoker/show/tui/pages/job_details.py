@@ -114,7 +114,7 @@ def _present(job: Job, state: BuildState, now: float, g: Glyphs, pid: str) -> li
 
 
 def _expected(job: Job, now: float) -> str | None:
-    """Return what a job is expected to need, and for how long; unknown once it has exceeded that."""
+    """Return what a job is expected to need, and for how long; once it has exceeded that, what it has held or more."""
     if job.expected is None:
         return None
     lasts = job.lasts if job.lasts is not None and job.lasts > job.age(now) else None
@@ -122,7 +122,8 @@ def _expected(job: Job, now: float) -> str | None:
     if job.expected > job.peak_rss:
         return f"{format_bytes(job.expected)} at its peak" + (f", for {about}" if about else "")
     holds = "holds" if job.rss == job.peak_rss else "held"
-    return f"unknown: it {holds} more than was expected" + (f"; it takes {about}" if about else "")
+    most = f"{format_bytes(job.peak_rss)} or more: it {holds} more than was expected"
+    return most + (f"; it takes {about}" if about else "")
 
 
 def _used(job: Job, g: Glyphs) -> list[tuple[str, str]]:

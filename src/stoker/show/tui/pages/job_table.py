@@ -5,6 +5,7 @@ Does not know Textual, or how jobs are filtered and ordered.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter
@@ -65,6 +66,9 @@ _SIZE = re.compile(r"\d (?:[KMGT]i)?B\b")
 
 _ALONE_AFTER = re.compile(r"runs alone once (\d+) jobs? ha(?:s|ve) ended")
 """The reason of a job that is to run alone, after its own name."""
+
+MOST_DIGITS = 7
+"""Characters of two sizes that fit into "mem/expected" with "/", "+" and their unit."""
 
 UNMEASURED = "not measured"
 """Shown as the peak of a job that was too short to be measured."""
@@ -392,21 +396,24 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
 def of_expected(job: Job, g: Glyphs) -> str:
     """Return what a job holds and is expected to need, in one unit: 3.1/4.8 GiB; before it holds any: ~4.8 GiB.
 
-    5.1/? GiB if it has exceeded what was expected: nobody knows how much more it will need.
+    5.1/5.2+ GiB if it has exceeded what was expected: it will need what it has held, or more.
     """
     if job.expected is None or job_host(job):
         return format_bytes(job.rss) if job.rss else g.dash
     if not job.rss:
         return f"~{format_bytes(job.expected)}"
-    if job.expected <= job.peak_rss:
-        return format_bytes(job.rss).replace(" ", "/? ")
-    held, whole = format_bytes(job.rss).split(), format_bytes(job.expected).split()
+    expected = max(job.expected, job.peak_rss)
+    held, whole = format_bytes(job.rss).split(), format_bytes(expected).split()
     if held[1] != whole[1]:
-        unit = max(job.rss, job.expected)
+        unit = max(job.rss, expected)
         figure, name = format_bytes(unit).split()
         scale = unit / float(figure)
-        held, whole = [f"{job.rss / scale:.1f}", name], [f"{job.expected / scale:.1f}", name]
-    return f"{held[0]}/{whole[0]} {whole[1]}"
+        held, whole = [f"{job.rss / scale:.1f}", name], [f"{expected / scale:.1f}", name]
+    if job.expected > job.peak_rss:
+        return f"{held[0]}/{whole[0]} {whole[1]}"
+    # The column has no room for a sign and three digits with a fraction on both sides.
+    figure = whole[0] if len(held[0] + whole[0]) <= MOST_DIGITS else str(math.ceil(float(whole[0])))
+    return f"{held[0]}/{figure}+ {whole[1]}"
 
 
 def _ink(job: Job, column: Column, state_ink: str) -> str:

@@ -71,8 +71,8 @@ def stem(name: str) -> str:
 
 
 def short_name(name: str, width: int, others: Collection[str], mark: str) -> str:
-    """Return an object's name without its suffixes, in at most `width` cells if that is possible and tells it apart
-    from the `others`' stems: whole, or as many of its first parts as fit."""
+    """Return an object's name without its suffixes, in at most `width` cells if that is possible and no stem of
+    the `others` begins like it: whole, or as many of its first parts as fit."""
     whole = stem(name)
     if cell_len(whole) <= width:
         return whole

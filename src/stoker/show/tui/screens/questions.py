@@ -27,13 +27,20 @@ MAX_DIGITS = 4
 """Digits of a level: more than any machine has cores."""
 
 
+MAX_GROUP = 40
+"""Cells of a control group's path in a question."""
+
+
 class Question(Box[Answer]):
-    """Asks before an action that cannot be undone; any key that is not an answer closes it or does nothing.
+    """Asks before an action that cannot be undone. Enter is no answer: it shows which keys are.
 
     It accepts an answer only beside a moment without keys: pasted text, even if a slow link delivers it letter by
     letter, must not stop a build. After such a moment an answer counts at once. One that follows its question sooner,
     as when a person knows the two keys, counts once such a moment has followed it.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "name_answers", show=False)]
+    answers: ClassVar[str] = "y"
 
     deaf_seconds: ClassVar[float] = 0.5
     """Longer than the gaps in a burst of letters, shorter than a person takes to read the question."""
@@ -72,8 +79,13 @@ class Question(Box[Answer]):
         """Close with an answer that no key has followed. A timer would wait for what `dismiss` returns."""
         self.dismiss(answer)
 
+    def action_name_answers(self) -> None:
+        """Show which keys answer or close."""
+        self._hint = f"enter is no answer here: press {self.answers} or esc"
+        self.redraw()
+
     def hint(self, shown: int) -> str:  # noqa: ARG002  (for boxes that scroll)
-        """Return why an answer does not count yet."""
+        """Return why a key does nothing, or not yet."""
         return self._hint
 
 
@@ -87,6 +99,7 @@ class StopBox(Question):
         Binding("y", "answer('gracefully')", "Stop", show=False),
         Binding("k", "answer('now')", "Kill", show=False),
     ]
+    answers = "y, k"
 
     def __init__(self, name: str) -> None:
         super().__init__("stop the build?", lambda width: stop_question(name, width))
@@ -182,8 +195,20 @@ def resume_question(what: str, state: BuildState, width: int) -> list[Line]:
     lines: list[Line] = [(Part(piece, "text bold"),) for piece in wrap(clean(what, 600), width, 5)]
     lines += [(Part(elide_middle(f"in {clean(state.cwd, 300)}{step}", width), "text_dim"),), ()]
     text = "It runs as a build of its own. This screen shows it next, and it continues when you leave."
-    lines += [*((Part(piece),) for piece in wrap(text, width, 4)), ()]
+    lines += [*((Part(piece),) for piece in wrap(text + _kept_limit(state), width, 6)), ()]
     return lines + _answers((("y", "resume"), ("esc", "leave the build as it ended")), width)
+
+
+def _kept_limit(state: BuildState) -> str:
+    """Return that a build keeps the memory limit of its control group, if that limited it, wherever it is resumed."""
+    machine = state.machine
+    if machine is None or not machine.memory_limit_source.startswith("/"):
+        return ""
+    group = elide_middle(clean(machine.memory_limit_source, 300), MAX_GROUP)
+    return (
+        f" Its memory limit stays, also outside of {group}: {format_bytes(machine.memory_budget)}. "
+        "stoker run --resume ID --memory SIZE sets another."
+    )
 
 
 def _answers(rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
