@@ -41,6 +41,12 @@ def rows(state: BuildState, width: int) -> list[str]:
     return [text_of(line) for line in table(at(state), width, 9, JobView(), UNICODE)]
 
 
+def loose(state: BuildState) -> BuildState:
+    """Return the build in a step whose compilers run without a scheduler."""
+    assert state.step is not None
+    return replace(state, jobs={}, schedulers={}, step=replace(state.step, ungoverned=True))
+
+
 def waiting(cause: ev.WaitCause, why: str) -> BuildState:
     return builds.governed(2, 2).add(builds.NOW, ev.JobsWaiting((3, 4), cause, why)).state
 
@@ -157,7 +163,7 @@ def test_no_reason_ends_in_the_middle_of_a_word(width: int) -> None:
 @pytest.mark.parametrize(
     ("paused", "words"),
     [
-        ("soft", "paused: nothing new starts; 11 running jobs will finish; p unpauses"),
+        ("soft", "paused: nothing new starts; 11 running and 1 frozen will finish; p unpauses"),
         ("hard", "frozen: 12 jobs keep 31.6 GiB; p unpauses"),
     ],
 )
@@ -174,6 +180,31 @@ def test_a_pause_says_what_it_does_to_how_many_and_how_it_ends(paused: ev.Paused
     assert words.rpartition(";")[0] in shown(80, read_only=True)
     assert "unpauses" not in shown(80, read_only=True)
     assert words.startswith(shown(40).removeprefix("! ").rstrip())
+
+
+def test_frozen_jobs_take_nothing_more_from_the_first_frame_on() -> None:
+    state = builds.governed().state
+    assert meters.still_to_come(state)
+    assert not meters.still_to_come(replace(state, level=replace(state.level, paused="hard")))
+
+
+def test_what_is_to_come_is_what_each_job_is_expected_to_take_until_the_engine_sums_it_up() -> None:
+    state = builds.governed(1, 0).state
+    jobs = {1: replace(state.jobs[1], rss=30, expected=412)}
+    assert meters.still_to_come(replace(state, jobs=jobs, memory=replace(state.memory, promised=0))) == 382
+
+
+def test_compilers_without_a_scheduler_have_one_line_also_between_two_of_them() -> None:
+    state = loose(builds.governed(0, 0).state)
+
+    def shown(compilers: dict[str, int]) -> str:
+        now = replace(state, level=replace(state.level, ungoverned=compilers))
+        return text_of(meters.meters(at(now), 100, UNICODE, 6)[-1]).rstrip()
+
+    assert shown({}).endswith("not governed: no ninja or make")
+    assert shown({"cc1plus": 1}).endswith("not governed: no ninja or make  1 cc1plus runs")
+    lines = map(text_of, dashboard_page.dashboard(at(state), 120, 40, UNICODE, JobView(), []))
+    assert any(line.startswith("       0 │") for line in lines)
 
 
 def test_a_failure_is_named_while_the_build_goes_on() -> None:

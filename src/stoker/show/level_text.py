@@ -39,6 +39,11 @@ def ungoverned(state: BuildState) -> str:
     return "nothing is governed yet: no ninja or make runs" if none_yet else ""
 
 
+def is_loose(state: BuildState) -> bool:
+    """Return whether compilers run in this step without a ninja or make, also between two of them."""
+    return not state.over and not state.governed and state.step is not None and state.step.ungoverned
+
+
 def compilers(state: BuildState) -> str:
     """Return the compilers that stoker cannot hold: `2 rustc and 1 ld run`."""
     names = " and ".join(f"{count} {clean(name, MAX_NAME)}" for name, count in sorted(state.level.ungoverned.items()))

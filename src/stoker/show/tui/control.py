@@ -18,6 +18,7 @@ from stoker.model.diagnosis import Action, words_of
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.update import CommandRefused, Update
+from stoker.show.level_text import is_loose
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.command_queue import CommandQueue
 from stoker.show.tui.input.palette import Commands, PaletteCommand
@@ -145,14 +146,15 @@ class ControlApp(MessageApp[int], inherit_bindings=False):
     def relevant(self, action: actions.KeyAction) -> bool:
         """Return whether the action deserves a place in the footer: there is something to see or do."""
         state = self.newest.state
+        paused, level = state.level.paused != "no", state.level.target is not None and not is_loose(state)
         something = {
             "failures": bool(state.failures or state.killed or state.diagnosis),
             "decisions": bool(state.decisions or state.notices),
             "verification": state.verification is not None,
             "hosts": bool(state.remote.engines),
-            "level-up": state.level.target is not None,
-            "pause-softly": state.level.target is not None,
-            "level-auto": state.level.mode == "manual",
+            "level-up": level,
+            "pause-softly": level or paused,
+            "level-auto": level and state.level.mode == "manual",
         }
         return self.offers(action) and something.get(action.id, True)
 

@@ -14,6 +14,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes
 from stoker.show import killed_text
 from stoker.show.left_text import frozen_by_hand
+from stoker.show.level_text import is_loose
 from stoker.show.remote_text import count
 from stoker.show.tui.pages import decision_lines, gantt, header, memory_chart, meters
 from stoker.show.tui.pages.chart import AXIS_WIDTH
@@ -107,7 +108,7 @@ def _chart(m: Moment, width: int, left: int, g: Glyphs) -> list[Line]:
 def _bars(state: BuildState, left: int) -> int:
     """Return the lines for jobs as bars: one per job that may run, as far as the table of jobs leaves room."""
     spare = left - _expected_rows(state) - LEAST_REST
-    wanted = state.level.target or 0
+    wanted = 0 if is_loose(state) else state.level.target or 0
     return min(wanted, spare) if spare >= min(wanted, LEAST_BARS) else 0
 
 
@@ -185,9 +186,12 @@ def _killed_text(state: BuildState, width: int) -> str:
 
 
 def _paused_text(m: Moment) -> str:
-    """Return what a pause does, and which key ends it."""
+    """Return what a pause does, also to frozen jobs, and which key ends it."""
     running = progress_of(m.state).running
-    rest = f"{count(running, 'running job')} will finish" if running else ""
+    frozen = sum(job.state == "frozen" and job.moved_by != "person" for job in m.state.jobs.values())
+    both = f"{running} running and {frozen} frozen"
+    jobs = both if running and frozen else count(running, "running job") if running else count(frozen, "frozen job")
+    rest = f"{jobs} will finish" if running or frozen else ""
     unpause = f"{m.key('pause-softly')} unpauses" if _may_unpause(m) else ""
     return "; ".join(filter(None, ("paused: nothing new starts", rest, unpause)))
 

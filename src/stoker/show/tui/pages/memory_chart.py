@@ -110,6 +110,8 @@ def _to_come(axis: TimeAxis, state: BuildState) -> list[float]:
     outlook, expected = state.memory.outlook, [0.0] * axis.columns
     if not outlook or state.machine is None:
         return expected
+    if state.level.paused == "hard":  # frozen jobs keep what they hold
+        return [state.machine.memory_used if at >= axis.past else 0.0 for at in range(axis.columns)]
     held = sum(job.rss for job in state.jobs.values() if job.state != "on_deck")
     besides = max(0, state.machine.memory_used - held)
     for at in range(axis.past, axis.columns):

@@ -17,7 +17,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_of, format_rough
 from stoker.show import remote_text
 from stoker.show.cache_text import counts_text, rate_text, trouble_text
-from stoker.show.level_text import MODES, compilers
+from stoker.show.level_text import MODES, compilers, is_loose
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, aimed, elide_middle, fit, pad, whole_clauses, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -148,9 +148,16 @@ def memory_bar(state: BuildState, machine: MachineSample, width: int, g: Glyphs)
 
 
 def still_to_come(state: BuildState) -> int:
-    """Return the bytes that started jobs are expected to take beyond what they hold."""
-    held = sum(job.rss for job in state.jobs.values() if job.state != "on_deck")
-    return max(0, state.memory.promised - held)
+    """Return the bytes that started jobs are expected to take beyond what they hold: none while all are frozen.
+
+    Until the engine has said so for all of them together, what each of them is expected to take.
+    """
+    if state.level.paused == "hard":
+        return 0
+    started = [job for job in state.jobs.values() if job.state != "on_deck"]
+    if not state.memory.promised:
+        return sum(max(0, (job.expected or 0) - job.rss) for job in started)
+    return max(0, state.memory.promised - sum(job.rss for job in started))
 
 
 def meter_bar(shares: Sequence[tuple[float, str, str]], width: int, g: Glyphs) -> Line:
@@ -403,9 +410,9 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     if p.remote or p.hostless:
         room = width - LABEL_WIDTH - bar - 2 - cell_len(change)
         value = f"{whole_clauses(remote_text.counts(p), room)}{change}"
-    if m.state.level.ungoverned:
-        shares, value = [], f"{compilers(m.state)}, not governed"
-        details = [_mode(m, width, g)]
+    if is_loose(m.state):
+        shares, value = [], "not governed: no ninja or make"
+        details = [(Part(compilers(m.state), "text"),)] if level.ungoverned else []
     return _metered("jobs", meter_bar(shares, bar, g), value, details, width)
 
 
