@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stoker.model import events as ev
@@ -287,10 +289,12 @@ async def test_the_timeline_names_the_jobs_and_the_decision_of_a_moment() -> Non
 
 
 async def test_the_end_fills_a_large_screen_and_says_what_to_do_next() -> None:
-    source = FakeSource(builds.done().state, "ended")
+    ended = builds.done().state
+    source = FakeSource(replace(ended, restraint=replace(ended.restraint, held=14)), "ended")
     async with shown(source, size=(200, 60), closing=lambda: "14 held, 2 frozen, 0 killed") as (app, _pilot):
         text = text_of(app)
         assert "compared 14 held, 2 frozen, 0 killed" in text
+        assert "waited for memory" not in text, "the line above says so already"
         assert "from a shell: stoker report b1" in text
         assert "memory over the build" in text
         assert "by request" in text  # a decision

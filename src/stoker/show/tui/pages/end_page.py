@@ -65,7 +65,8 @@ LEAST_LIFE, MOST_LIFE, LEAST_DECISIONS = 8, 30, 3
 def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go_on: str = "") -> list[Line]:
     """Return the page: outcome and reason, what it took, failures, the heaviest jobs, and how it went if there is room.
 
-    `closing` is an additional line from the caller of the screens, `go_on` the key that resumes the build, if one does.
+    `closing` is a line from the caller of the screens that also says how many jobs waited and were frozen, `go_on` the
+    key that resumes the build, if one does.
     """
     state, p = m.state, progress_of(m.state)
     mark, word, ink = {
@@ -89,7 +90,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go
         *(("" if n else "killed", line) for n, line in enumerate(killed_text.cost_lines(state))),
         ("memory", meters.most_memory(state)),
         *([("", over)] if (over := budget_text.over_text(state)) else []),
-        *([("governed", restraint)] if (restraint := _restraint(state)) else []),
+        *([("governed", restraint)] if (restraint := _restraint(state)) and not closing else []),
         *([("compared", clean(closing))] if closing else []),
         ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
