@@ -160,8 +160,8 @@ def test_what_a_person_froze_or_thawed_keeps_its_own_entry() -> None:
 
 
 def test_each_entry_has_one_kind_so_that_the_numbers_add_up() -> None:
-    assert kind_of(by("governor", 0, "freeze a.o")) == "freezes"
-    assert kind_of(by("governor", 0, "freeze a.o", "b.o runs alone")) == "freezes"
+    assert kind_of(by("governor", 0, "freeze a.o")) == "frozen"
+    assert kind_of(by("governor", 0, "freeze a.o", "b.o runs alone")) == "frozen"
     assert kind_of(by("governor", 0, "run a.o alone", "it was killed beside others")) == "alone"
     assert kind_of(by("ann", 0, "run a.o alone")) == "people"
     assert kind_of(by("ann", 0, "level 3 → 4")) == "people"
@@ -189,7 +189,7 @@ async def test_the_page_shows_one_kind_by_key_or_click_and_all_after_esc() -> No
         await pilot.press("greater_than_sign")
         await settle(pilot)
         page = text_of(app)
-        assert "▸freezes 2" in page
+        assert "▸frozen 2" in page
         assert "kernel_01" not in page
         await pilot.press("greater_than_sign", "greater_than_sign")
         await settle(pilot)

@@ -15,13 +15,13 @@ from stoker.model.units import format_duration
 from stoker.show.governing_text import is_person, is_usual
 from stoker.show.tui.pages.moment import time_of_day
 
-DecisionKind = Literal["freezes", "holds", "level", "alone", "stops", "other", "people", "notices"]
+DecisionKind = Literal["frozen", "waits", "level", "alone", "stops", "other", "people", "notices"]
 
-KINDS: tuple[DecisionKind, ...] = ("freezes", "holds", "level", "alone", "stops", "other", "people", "notices")
+KINDS: tuple[DecisionKind, ...] = ("frozen", "waits", "level", "alone", "stops", "other", "people", "notices")
 """In the order in which a key goes through them."""
 
 _VERBS: Mapping[str, DecisionKind] = {
-    "freeze": "freezes", "thaw": "freezes", "hold": "holds", "admit": "holds", "start": "holds", "level": "level",
+    "freeze": "frozen", "thaw": "frozen", "hold": "waits", "admit": "waits", "start": "waits", "level": "level",
     "pause": "level", "unpause": "level", "kill": "stops", "shed": "stops", "stop": "stops", "drop": "stops",
 }  # fmt: skip
 """First words of decisions."""
