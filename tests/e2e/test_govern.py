@@ -112,12 +112,18 @@ def test_what_the_first_build_taught_serves_the_second(
 def test_a_limit_that_sinks_while_the_build_runs_is_kept(
     grouped: Make, heavy: Path, unconstrained: dict[str, str]
 ) -> None:
+    waits = (
+        "rule wait\n  command = until [ -e go ]; do sleep 0.2; done; touch $out\nbuild waited: wait\ndefault waited\n"
+    )
+    with (heavy / "build.ninja").open("a") as manifest:
+        manifest.write(waits)  # so that the build does not end before
     stoker = grouped(1600 * MIB)
     running = stoker.detach(PYPI_NINJA, "-C", str(heavy))
     until(lambda: stoker.status(running)["progress"]["finished"] >= 1, "a job")
     until(lambda: stoker.group.held < LIMIT // 2, "a moment with little memory in use")
     stoker.group.lower_limit(LIMIT)
     until(lambda: stoker.status(running)["memory"]["budget"] == LIMIT, "the new limit to be seen")
+    (heavy / "go").touch()
     status = stoker.over(running)
     assert got_through(stoker, status), status
     assert digests(heavy) == unconstrained

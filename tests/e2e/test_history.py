@@ -11,8 +11,8 @@ import pytest
 from support.program import Stoker, write_ninja
 
 MIB = 2**20
-SMALL = 12 * MIB
-"""More than a shell, `sleep` and `ar` hold; less than what is assumed of a job that nobody saw."""
+SMALL = 16 * MIB
+"""More than a shell, `sleep` and `ar` hold: what a job that took no time between two samples can have held."""
 
 SLEEPERS = {f"slept{n}" for n in range(4)}
 

@@ -94,7 +94,7 @@ class SccacheDist:
         self.sccache, self._dist = caches.program("sccache"), caches.program("sccache-dist")
         self.scheduler, self.server = free_address(), free_address()
         secret = self._auth("generate-jwt-hs256-key")
-        jwt = self._auth("generate-jwt-hs256-server-token", "--secret-key", secret, "--server", self.server)
+        jwt = self._auth("generate-jwt-hs256-server-token", f"--secret-key={secret}", "--server", self.server)
         values = {
             "folder": folder,
             "scheduler": self.scheduler,
