@@ -11,6 +11,7 @@ import pytest
 from support.program import Stoker
 
 
+@pytest.mark.long
 def test_a_demo_whose_folder_goes_offers_no_going_on_and_is_never_meant_by_it(stoker: Stoker, tmp_path: Path) -> None:
     ran = stoker.run("demo", "--plain", "--fail", "--seconds", "1", "--memory", "500M", TMPDIR=str(tmp_path))
     said = ran.stderr.decode()

@@ -6,6 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from support.program import PYPI_NINJA, Stoker, until, write_ninja
 
 
@@ -66,6 +68,7 @@ def test_what_was_mended_by_running_the_step_again_is_not_the_cause(stoker: Stok
     assert output[match["line"] - 1].endswith("no such name")
 
 
+@pytest.mark.long
 def test_a_folder_of_the_same_name_does_not_hide_the_build(stoker: Stoker, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     words = "echo 'virtual memory exhausted: Cannot allocate memory'; exit 1"
@@ -87,6 +90,7 @@ def write_manifest(folder: Path) -> None:
     write_ninja(folder, [(output, f"g++ -c {output[0]}.cpp -o {output}") for output in outputs])
 
 
+@pytest.mark.long
 def test_jobs_that_stoker_dropped_after_an_error_are_no_cause(stoker: Stoker, tmp_path: Path) -> None:
     write_manifest(tmp_path)
     ran = stoker.run("run", "--plain", "--name", "broken", "-j", "1", "--", PYPI_NINJA)
@@ -103,6 +107,7 @@ def test_jobs_that_stoker_dropped_after_an_error_are_no_cause(stoker: Stoker, tm
     assert cause["rule"] == "compile-error", "nor without the journal's diagnosis"
 
 
+@pytest.mark.long
 def test_a_failure_stands_before_a_kill_that_was_not_the_kernels(stoker: Stoker, tmp_path: Path) -> None:
     killed = "echo 'g++: fatal error: Killed signal terminated program cc1plus'; touch dead; exit 1"
     error = "b.cpp:3:10: fatal error: n.h: No such file or directory"

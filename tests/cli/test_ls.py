@@ -53,6 +53,7 @@ def test_home_returns_to_the_build_that_was_shown_last(monkeypatch: pytest.Monke
     assert asked == ["", "llvm-2"]
 
 
+@pytest.mark.long
 def test_the_command_and_the_folder_tell_builds_apart(stoker: Stoker, tmp_path: Path) -> None:
     folder = tmp_path / "a-folder-of-some-length"
     folder.mkdir()

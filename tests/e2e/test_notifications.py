@@ -64,6 +64,7 @@ def test_plain_lines_on_a_terminal_end_with_a_bell(stoker: Stoker, failing: Path
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+@pytest.mark.long
 def test_a_notification_gets_through_tmux(stoker: Stoker, failing: Path) -> None:
     socket = ["tmux", "-S", str(stoker.root / "tmux.sock"), "-f", "/dev/null"]
     argv = [*socket, "set", "-g", "allow-passthrough", "on", ";", "new-session", *command(stoker)]

@@ -56,6 +56,7 @@ def test_it_is_called_once_for_each_occasion_whatever_the_builds_words_are(stoke
     assert (document["event"], document["status"]["exit_code"]) == ("end", 1)
 
 
+@pytest.mark.long
 def test_a_command_of_the_settings_that_fails_is_noticed_and_the_build_is_not(stoker: Stoker, folder: Path) -> None:
     settings = stoker.root / "config/stoker/settings.yaml"
     settings.parent.mkdir(parents=True)
@@ -71,6 +72,7 @@ def test_a_command_of_the_settings_that_fails_is_noticed_and_the_build_is_not(st
     assert hooks(stoker, quiet) == []
 
 
+@pytest.mark.long
 def test_a_resumed_build_keeps_its_command(stoker: Stoker, folder: Path) -> None:
     (folder / "go").touch()
     build = started(stoker, folder, "--notify", HOOK)

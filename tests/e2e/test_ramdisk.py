@@ -59,6 +59,7 @@ def slow_assembler(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_gccs_temporaries_are_in_memory_and_not_on_disk(stoker: Stoker, profile: Path, tmp_path: Path) -> None:
     (tmp_path / "u.cpp").write_text(UNIT.format(n=1))
     compile_it = f"g++ -O0 -B {slow_assembler(tmp_path / 'bin')} -c ../u.cpp -o u.o && df $TMPDIR >seen"

@@ -357,6 +357,7 @@ def test_a_read_only_viewer_is_offered_no_stop(stoker: Stoker, open_terminal: Op
     assert stoker.status(build)["state"] == "running"
 
 
+@pytest.mark.long
 def test_two_viewers_see_the_same_and_one_that_is_killed_takes_nothing_along(
     stoker: Stoker, open_terminal: Open, gated: Path
 ) -> None:
@@ -416,6 +417,7 @@ def test_a_recorded_build_is_played_in_the_same_screens(stoker: Stoker, open_ter
     assert terminal.wait() == 0
 
 
+@pytest.mark.long
 def test_a_theme_changes_as_it_is_saved_and_keys_are_the_persons_own(
     stoker: Stoker, open_terminal: Open, gated: Path
 ) -> None:

@@ -53,6 +53,7 @@ def test_on_a_terminal_nothing_is_asked(stoker: Stoker) -> None:
         terminal.close()
 
 
+@pytest.mark.long
 def test_another_command_another_folder_and_one_that_has_ended_are_none(stoker: Stoker, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     stoker.detach(*COMMAND)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from package.conftest import Machine
 from support.profiled import last, run
 from support.program import Stoker
@@ -17,6 +19,7 @@ verify: out/*.whl
 """
 
 
+@pytest.mark.long
 def test_a_step_packages_the_wheel_of_the_one_before(stoker: Stoker, machine: Machine) -> None:
     machine.install_nvidia()
     machine.wheel().parent.rename(machine.root / "built")
