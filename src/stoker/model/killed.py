@@ -68,10 +68,14 @@ def _errors(state: BuildState) -> Iterator[Failure]:
     return (f for f in state.failures if f.killed_by is None and not is_build_tool(f.command))
 
 
+def step_runs_again(state: BuildState) -> bool:
+    """Say whether the step is to run again if jobs were killed in this attempt, as far as is known."""
+    return not state.over and state.phase != "stopping" and failed_by_itself(state) is None
+
+
 def runs_again(state: BuildState, death: KilledJob) -> bool:
     """Say whether the killed job is to run again, as far as is known: until it does, or the build ends."""
-    ends = state.over or state.phase == "stopping"
-    return death.attempt == attempt_of(state) and not ends and failed_by_itself(state) is None
+    return death.attempt == attempt_of(state) and step_runs_again(state)
 
 
 def killed_for_good(state: BuildState) -> int:

@@ -16,6 +16,7 @@ from stoker.model.killed import (
     is_final,
     killed_in_attempt,
     last_death_of,
+    step_runs_again,
 )
 from stoker.model.state import BuildState, Failure, KilledJob
 from stoker.model.text import clean
@@ -84,8 +85,7 @@ def again_text(state: BuildState) -> str:
     """Return whether the jobs that were killed in this attempt run again, in the fewest words: `to run again`."""
     if state.over:
         return "not built"
-    ends = state.phase == "stopping" or failed_by_itself(state) is not None
-    return "will not run again" if ends else "to run again"
+    return "to run again" if step_runs_again(state) else "will not run again"
 
 
 def _short(failure: Failure) -> str:
