@@ -45,6 +45,11 @@ class Progress:
         return self.running - self.remote - self.hostless
 
     @property
+    def never_ran(self) -> int:
+        """Those of `total` that no end is known of; after a build, those that were never started."""
+        return max(0, self.total - self.finished - self.failed - self.killed - self.interrupted)
+
+    @property
     def share(self) -> float | None:
         """The share done (0..1), or None while the total is unknown."""
         if self.percent is not None:
@@ -104,8 +109,7 @@ def stalled_by(state: BuildState) -> list[Job]:
 def not_run(state: BuildState) -> int:
     """Return how many jobs of an ended build were never started; 0 if that is not known."""
     p = progress_of(state)
-    ended = p.finished + p.failed + p.killed + p.interrupted
-    return max(0, p.total - ended) if p.total_known and state.over else 0
+    return p.never_ran if p.total_known and state.over else 0
 
 
 def _planned(scheduler: Scheduler) -> int:

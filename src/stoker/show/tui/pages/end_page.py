@@ -20,6 +20,7 @@ from stoker.show import budget_text, killed_text
 from stoker.show.cache_text import closing_lines
 from stoker.show.remote_text import outcome_text
 from stoker.show.tui.pages import decision_lines, header, meters
+from stoker.show.tui.pages.failure_page import failure_mark
 from stoker.show.tui.pages.job_table import TOOL_INKS, peak_text
 from stoker.show.tui.pages.lines import (
     BLANK,
@@ -145,8 +146,7 @@ def _failed(state: BuildState, width: int, most: int, g: Glyphs) -> list[Line]:
             rest += f"  and {len(failures) - most} more"
         text = elide_path(names[f.output] or clean(f.command), width - LABEL - 2 - len(rest), g.ellipsis)
         label = Part(pad("failed" if number == 1 else "", LABEL), "text_dim")
-        mark = Part(f"{g.fail} ", "error bold") if f.killed_by is None else Part(f"{g.killed} ", "killed bold")
-        lines.append((label, mark, Part(text), Part(rest, "text_dim")))
+        lines.append((label, failure_mark(f, g), Part(text), Part(rest, "text_dim")))
     return lines
 
 
@@ -184,9 +184,8 @@ def _restraint(state: BuildState) -> str:
 def _counts(p: Progress, room: int) -> str:
     """Return how many jobs are done, have failed, were killed and not built, were ended by the stop, and never ran:
     each job once."""
-    left = p.total - p.finished - p.failed - p.killed - p.interrupted
-    ends = ((p.failed, "failed"), (p.killed, "killed"), (p.interrupted, "stopped"), (left, "not run"))
-    counts = [f"{p.finished} done", *(f"{count} {what}" for count, what in ends if count > 0)]
+    ends = ((p.failed, "failed"), (p.killed, "killed"), (p.interrupted, "stopped"), (p.never_ran, "not run"))
+    counts = [f"{p.finished} done", *(f"{count} {what}" for count, what in ends if count)]
     return whole_clauses(", ".join(counts), max(1, room)) or ", ".join(counts[:-1])
 
 

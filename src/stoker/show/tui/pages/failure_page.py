@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from stoker.model.diagnosis import Cause, Diagnosis, words_of
+from stoker.model.state import Failure
 from stoker.model.text import clean
 from stoker.show.closing_text import place_of
 from stoker.show.tui.pages.lines import BLANK, Line, Part, elide_end, elide_middle, fit, pad, section, width_of, wrap
@@ -48,6 +49,11 @@ _ANOTHER_JOB = re.compile(r"\s{0,40}(?:\[\d{1,7}/\d{1,7}\] |FAILED: )")
 
 MAX_TEXT = 500
 MAX_PROSE = 2000
+
+
+def failure_mark(failure: Failure, g: Glyphs) -> Part:
+    """Return the sign before a failed step: another one if its compiler was killed."""
+    return Part(f"{g.fail} ", "error bold") if failure.killed_by is None else Part(f"{g.killed} ", "killed bold")
 
 
 def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool) -> Line:

@@ -305,11 +305,11 @@ def _step(failure: Failure) -> tuple[str, int]:
 def failure_line(failure: Failure, name: str, width: int, g: Glyphs, *, chosen: bool) -> Line:
     """Return one failure in the list."""
     status = "" if failure.exit_code is None else f"  exit {failure.exit_code}"
-    mark = Part(f"{g.fail} ", "error bold")
     if failure.killed_by is not None:
-        status, mark = f"  {how_text(failure.killed_by)}", Part(f"{g.killed} ", "killed bold")
+        status = f"  {how_text(failure.killed_by)}"
     tail = f"{status}  {time_of_day(failure.time)}"
     text = elide_path(name or clean(failure.command), width - 4 - len(tail), g.ellipsis)
+    mark = failure_page.failure_mark(failure, g)
     line = fit((Part(f"{g.pointer if chosen else ' '} "), mark, Part(text)), width - len(tail))
     line = (*line, Part(tail, "text_dim"))
     return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
