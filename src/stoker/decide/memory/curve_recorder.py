@@ -122,19 +122,20 @@ class CurveRecorder:
             return RecordedCurve(_completed(points, record.count, tool), guessed=not seen)
         if points and seen and tool not in GROWS:
             return RecordedCurve(_level(points, max(LEAST_HELD, *(p.size for p in points)), LEAST_AGE))
-        return RecordedCurve(_guess(points, tool, seconds), guessed=True, brief=seconds <= UNSEEN_MOST)
+        return _bound(points, tool, seconds)
 
 
 def never_seen(tool: str, seconds: float) -> RecordedCurve:
     """Return the curve of a job that only its scheduler's record reports: it ran between two looks."""
-    return RecordedCurve(_guess([], tool, seconds), guessed=True, brief=seconds <= UNSEEN_MOST)
+    return _bound([], tool, seconds)
 
 
-def _guess(points: list[Point], tool: str, seconds: float) -> tuple[Point, ...]:
+def _bound(points: list[Point], tool: str, seconds: float) -> RecordedCurve:
     """Bound what a job held that was over before a sample could show any CPU use."""
     age = min(max(seconds, 0.0), UNSEEN_MOST)
     held = max((p.size for p in points), default=0.0)
-    return _level(points, max(held, BASE + _growth(tool) * age), max(age, LEAST_AGE))
+    level = _level(points, max(held, BASE + _growth(tool) * age), max(age, LEAST_AGE))
+    return RecordedCurve(level, guessed=True, brief=seconds <= UNSEEN_MOST)
 
 
 def _level(points: list[Point], held: float, seconds: float) -> tuple[Point, ...]:
