@@ -179,17 +179,17 @@ def _limit_of_its_group(old: BuildSpec, state: BuildState) -> int | None:
     None in the same group: then its limit counts, as it is now.
     """
     machine = state.machine
-    if machine is None or not machine.memory_limit_source.startswith("/"):
+    if machine is None or not machine.limiting_group:
         return None
     here, limit = memory_limit_here(), machine.memory_budget
-    lost = here.path != machine.memory_limit_source and here.limit > limit and (old.memory or here.limit) > limit
+    lost = here.path != machine.limiting_group and here.limit > limit and (old.memory or here.limit) > limit
     return limit if lost else None
 
 
 def _keeps_limit(limit: int, earlier: str, state: BuildState) -> str:
-    source = clean(state.machine.memory_limit_source if state.machine is not None else "")
+    group = clean(state.machine.limiting_group if state.machine is not None else "")
     return (
-        f"{earlier} ran within {format_bytes(limit)}, the limit of {source}; this build runs outside of that and "
+        f"{earlier} ran within {format_bytes(limit)}, the limit of {group}; this build runs outside of that and "
         "keeps to the same limit; stoker run --resume ID --memory SIZE sets another"
     )
 

@@ -80,6 +80,11 @@ class MachineSample:
     gpu_note: str = ""
     ramdisk: RamDisk | None = None
 
+    @property
+    def limiting_group(self) -> str:
+        """The path of the control group whose limit is the budget; empty if the machine's is, or a person's."""
+        return self.memory_limit_source if self.memory_limit_source.startswith("/") else ""
+
     def stalls_by_others(self, reserve: float) -> bool:
         """Whether others than the build stall on memory: it has a group of its own that shows it, or it does not, and
         has more left than the `reserve` in bytes that is kept free of promises."""

@@ -270,8 +270,8 @@ def _foreign(state: BuildState, machine: MachineSample) -> int:
 
 def _others_count(state: BuildState, machine: MachineSample) -> bool:
     """Return whether memory of other programs counts: not against a budget that a person gave to the build alone."""
-    source = machine.memory_limit_source
-    return source in ("", "machine") or source.startswith("/") or _foreign(state, machine) > 0
+    of_machine = machine.memory_limit_source in ("", "machine")
+    return of_machine or machine.limiting_group != "" or _foreign(state, machine) > 0
 
 
 def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:

@@ -202,9 +202,9 @@ def resume_question(what: str, state: BuildState, width: int) -> list[Line]:
 def _kept_limit(state: BuildState) -> str:
     """Return that a build keeps the memory limit of its control group, if that limited it, wherever it is resumed."""
     machine = state.machine
-    if machine is None or not machine.memory_limit_source.startswith("/"):
+    if machine is None or not machine.limiting_group:
         return ""
-    group = elide_middle(clean(machine.memory_limit_source, 300), MAX_GROUP)
+    group = elide_middle(clean(machine.limiting_group, 300), MAX_GROUP)
     return (
         f" Its memory limit stays, also outside of {group}: {format_bytes(machine.memory_budget)}. "
         "stoker run --resume ID --memory SIZE sets another."
