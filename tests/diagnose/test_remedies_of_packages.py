@@ -6,19 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.remedies import GIT, WITHOUT_RIGHTS, Case, check_that_it_repairs
-
-BACKEND = """\
-import zipfile
-def build_wheel(folder, settings=None, metadata=None):
-    {}
-    with zipfile.ZipFile(folder + "/p-1-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("p-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: p\\nVersion: 1\\n")
-        wheel.writestr("p-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        wheel.writestr("p-1.dist-info/RECORD", "")
-    return "p-1-py3-none-any.whl"
-"""
-"""What makes an empty wheel without setuptools, so that pip's isolation needs no network."""
+from support.remedies import GIT, WITHOUT_RIGHTS, Case, backend, check_that_it_repairs
 
 WHEEL = """\
 import os, sys, zipfile
@@ -55,7 +43,7 @@ def isolated(imports: str, names: str) -> dict[str, str]:
     table = "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
     return {
         "p/pyproject.toml": f"{table}[project]\nname = 'p'\nversion = '1'\n",
-        "p/backend.py": BACKEND.format(imports),
+        "p/backend.py": backend(first=imports),
         **{f"env/{name}.py": "" for name in names.split()},
     }
 
@@ -89,7 +77,7 @@ CASES = [
         "build-backend-missing",
         {
             "p/pyproject.toml": "[build-system]\nrequires = ['backend']\nbuild-backend = 'backend'\n",
-            "backend.py": BACKEND.format("pass"),
+            "backend.py": backend(),
             "wheel.py": WHEEL,
         },
         "python3 wheel.py backend 1 ./backend.py; " + ALONE + "export PIP_FIND_LINKS=.;"

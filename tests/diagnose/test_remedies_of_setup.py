@@ -6,28 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from support.remedies import C, Case, check_that_it_repairs
+from support.remedies import C, Case, backend, check_that_it_repairs, records_of
 
-BACKEND = """\
-import zipfile
-import {}
-def build_wheel(folder, settings=None, metadata=None):
-    with zipfile.ZipFile(folder + "/p-1-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("p-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: p\\nVersion: 1\\n")
-        wheel.writestr("p-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        wheel.writestr("p-1.dist-info/RECORD", "")
-    return "p-1-py3-none-any.whl"
-"""
-"""What makes an empty wheel without setuptools."""
-
-PACKED = """\
+PACKED = f"""\
 import zipfile
 with zipfile.ZipFile("maker-1-py3-none-any.whl", "w") as wheel:
     wheel.write("maker.py")
-    wheel.writestr("maker-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: maker\\nVersion: 1\\n")
-    wheel.writestr("maker-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    wheel.writestr("maker-1.dist-info/RECORD", "")
-"""
+{records_of("maker", 4)}"""
 """Makes a wheel of maker.py, so that pip's isolation needs no network."""
 
 PIP = (
@@ -198,7 +183,7 @@ CASES = [
     ),
     Case(
         "python-file-missing",
-        {"pyproject.toml": OWN + "[project]\nname = 'p'\nversion = '1'\n", "backend.py": BACKEND.format("os")},
+        {"pyproject.toml": OWN + "[project]\nname = 'p'\nversion = '1'\n", "backend.py": backend("import os")},
         PIP + 'export PIP_TARGET=$PWD/d; python() { /usr/bin/python3 "$@"; }; ${HOW-python setup.py install}',
         "python -m pip install .",
         "export HOW='python -m pip install .'; {}",
@@ -206,7 +191,7 @@ CASES = [
     ),
     Case(
         "pip-option-unknown",
-        {"p/pyproject.toml": OWN, "p/backend.py": BACKEND.format("os")},
+        {"p/pyproject.toml": OWN, "p/backend.py": backend("import os")},
         PIP + "pip wheel ${OPTION---break-system-packages} ./p",
         "leave it out",
         "export OPTION=; {}  # leave it out",
@@ -235,7 +220,7 @@ CASES = [
     ),
     Case(
         "python-module-of-table",
-        {"p/pyproject.toml": OWN, "p/backend.py": BACKEND.format("tqdm"), "env/tqdm.py": ""},
+        {"p/pyproject.toml": OWN, "p/backend.py": backend("import tqdm"), "env/tqdm.py": ""},
         PIP + "export PYTHONPATH=$PWD/env; pip wheel $MORE ./p",
         "add --no-build-isolation",
         "export MORE=--no-build-isolation; {}  # add --no-build-isolation",
@@ -245,7 +230,7 @@ CASES = [
         "needs-hidden-in-isolation",
         {
             "p/pyproject.toml": OF_WHEEL,
-            "maker.py": BACKEND.format("tqdm"),
+            "maker.py": backend("import tqdm"),
             "pack.py": PACKED,
             "env/tqdm.py": "",
         },
@@ -256,7 +241,7 @@ CASES = [
     ),
     Case(
         "build-requirements-conflict",
-        {"p/pyproject.toml": OF_WHEEL, "maker.py": BACKEND.format("os"), "pack.py": PACKED},
+        {"p/pyproject.toml": OF_WHEEL, "maker.py": backend("import os"), "pack.py": PACKED},
         "python3 pack.py; " + PIP + "pip wheel ${HOW---no-build-isolation --check-build-dependencies} ./p",
         "leave --no-build-isolation out",
         "export HOW=; {}  # leave --no-build-isolation out",
@@ -266,7 +251,7 @@ CASES = [
         "pip-deprecated-name",
         {
             "p/pyproject.toml": OWN,
-            "p/backend.py": BACKEND.format("os")
+            "p/backend.py": backend("import os")
             + "if not os.environ.get('SKLEARN_ALLOW_DEPRECATED_SKLEARN_PACKAGE_INSTALL'):\n"
             "    raise SystemExit(\"The 'sklearn' PyPI package is deprecated, use 'scikit-learn'\")\n",
         },

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.remedies import NONE, Case, check_that_it_repairs
+from support.remedies import NONE, Case, check_that_it_repairs, records_of
 
 PROTO = (
     "m.o: m.pb.cc\n\tg++ -Iinclude -c m.pb.cc -o m.o\n"
@@ -33,14 +33,10 @@ server.serve_forever()
 """
 """An index of packages below /simple/; what is elsewhere is no page."""
 
-WHEEL = """\
+WHEEL = f"""\
 import zipfile
 with zipfile.ZipFile("p-1-py3-none-any.whl", "w") as wheel:
-    wheel.writestr("p-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: p\\nVersion: 1\\n")
-    wheel.writestr("p-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    wheel.writestr("p-1.dist-info/RECORD", "")
-"""
-
+{records_of("p", 4)}"""
 
 SERVED = (
     "export HOME=$PWD PIP_CONFIG_FILE=/dev/null PIP_NO_CACHE_DIR=1; python3 wheel.py;"

@@ -6,6 +6,7 @@ import io
 import os
 import shutil
 import subprocess
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,27 @@ MAIN = "int main(void) { return 0; }\n"
 GIT = "git -c user.name=a -c user.email=a@x.invalid -c init.defaultBranch=main -c protocol.file.allow=always"
 LOCAL = "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always; "
 """Lets git fetch submodules from folders."""
+
+
+def records_of(name: str, indent: int) -> str:
+    """Python lines, so far indented, that write the records of an empty package into the open zip file `wheel`."""
+    folder = f"{name}-1.dist-info"
+    return textwrap.indent(
+        f'wheel.writestr("{folder}/METADATA", "Metadata-Version: 2.1\\nName: {name}\\nVersion: 1\\n")\n'
+        f'wheel.writestr("{folder}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")\n'
+        f'wheel.writestr("{folder}/RECORD", "")\n',
+        indent * " ",
+    )
+
+
+def backend(imports: str = "", first: str = "pass") -> str:
+    """A backend of pip's that makes an empty wheel without setuptools, after the statement `first`."""
+    return (
+        f"import zipfile\n{imports}\ndef build_wheel(folder, settings=None, metadata=None):\n    {first}\n"
+        '    with zipfile.ZipFile(folder + "/p-1-py3-none-any.whl", "w") as wheel:\n'
+        f'{records_of("p", 8)}    return "p-1-py3-none-any.whl"\n'
+    )
+
 
 WITHOUT_RIGHTS = (
     'user() { if [ $(id -u) = 0 ]; then setpriv --bounding-set=-dac_override,-dac_read_search "$@"; else "$@"; fi; }; '
