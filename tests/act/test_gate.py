@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -145,7 +146,8 @@ def test_what_a_killed_job_leaves_behind_is_killed_with_all_below_it() -> None:
     process.stdout.close()
     process.wait()
     for pid in rest:
-        os.waitpid(pid, 0)
+        with suppress(ChildProcessError):  # the inner shell may have waited for its own before it was killed too
+            os.waitpid(pid, 0)
 
 
 def test_a_process_that_has_got_the_pid_of_a_killed_jobs_is_left_alone() -> None:
