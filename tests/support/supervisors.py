@@ -211,9 +211,18 @@ def jobs(count):
     while not all(os.path.exists(name) for name in names):
         time.sleep(0.01)
     return [int(open(name).read()) for name in names]
+def state_and_parent(pid):
+    try:
+        return open(f"/proc/{pid}/stat", "rb").read().rpartition(b")")[2].split()[:2]
+    except OSError:
+        return b"X", b"0"
+def is_stopped(pid):
+    state, _ = state_and_parent(pid)
+    of_vfork = (state_and_parent(each) for each in os.listdir("/proc") if state == b"D" and each.isdigit())
+    return state == b"T" or any(child == [b"T", str(pid).encode()] for child in of_vfork)
 def stop(pid):
     os.killpg(pid, signal.SIGSTOP) if os.getpgid(pid) == pid else os.kill(pid, signal.SIGSTOP)
-    while open(f"/proc/{pid}/stat", "rb").read().rpartition(b")")[2].split()[0] not in (b"T", b"D"):
+    while not is_stopped(pid):
         time.sleep(0.001)
 def write(name, value):
     with open(folder + "/" + name + ".mine", "w") as file:
@@ -227,7 +236,8 @@ def gate(level, schedulers=(), stopped=(), jobs=()):
 first = len(open(folder + "/engines").read().split()) == 1
 """
 )
-"""An engine that can stop jobs and write down which. A busy machine takes its time to stop one (D: over a vfork)."""
+"""An engine that can stop jobs and write down which. A busy machine takes its time to stop one; a shell that was caught
+in a vfork waits in state D, and its child stops."""
 
 
 def job(n: int, before: str = "") -> str:
