@@ -79,7 +79,7 @@ def test_pauses_by_keys_stand_in_the_header(stoker: Stoker, terminal: Terminal, 
     assert stoker.status()["state"] == "paused"
     terminal.send("P")
     terminal.wait_for(lambda s: "‖ FROZEN" in s.splitlines()[0] and "0 running of 2" in s)
-    assert stopped(stoker) >= COUNT
+    until(lambda: stopped(stoker) >= COUNT, "all of them stopped")
     terminal.send("P")
     terminal.wait_for(lambda s: "running" in s.splitlines()[0] and "2 running of 2" in s)
     (folder / "go").touch()
