@@ -13,6 +13,7 @@ from stoker.engine.learn.forecast import LEARNT_FROM, Forecast, Foretold
 from stoker.model import events as ev
 from stoker.model.codec import decode_record, encode_record
 from stoker.model.lessons import Stated
+from stoker.model.progress import will_not_run
 from stoker.model.reduce import reduce
 from stoker.model.remote import RemoteEngine, RemoteHost
 from stoker.model.samples import JobSample, MachineSample
@@ -77,6 +78,8 @@ class Build:
         event = record.event
         self.state = reduce(self.state, record)
         self.forecast.heard((event,), now)
+        for blocked in self.forecast.blocked(self.state):
+            self.tell(now, blocked)
 
     def plan(self, now: float, plan: Plan, total: int | None = None) -> None:
         self.forecast.planned(1, plan)
@@ -109,6 +112,10 @@ class Build:
         jid, before = self._jids.get(output), max(0.0, seconds - since_it_was_back)
         event = ev.JobFinished(jid, 1, output, _tool(output), seconds, outcome, host=host, elsewhere=before)
         self.tell(now, replace(event, cpu_seconds=cpu))
+
+    def fails(self, now: float, output: str) -> None:
+        """The build's output says so."""
+        self.tell(now, ev.FailureFound(output, "c++", 1, (), 0, 0))
 
     def run(self, start: float, end: float, *outputs: str) -> None:
         for output in outputs:
@@ -264,6 +271,84 @@ def test_in_groups_that_only_stand_alike_nothing_is_over_before_it_has_ended(pla
     build.run(0.0, 50.0, "0.o")
     build.start(50.0, "0.so")
     assert build.left(50.0).seconds > 80.0
+
+
+def tree() -> tuple[dict[str, tuple[int, float]], list[tuple[int, ...]]]:
+    """Two libraries of eight objects each, and a program of both."""
+    edges = {f"{lib}/{i}.o": (group, 10.0) for group, lib in enumerate("ab") for i in range(8)}
+    links = {"a.so": (2, 40.0), "b.so": (3, 40.0), "app": (4, 400.0)}
+    return {**edges, **links}, [(), (), (0,), (1,), (2, 3)]
+
+
+def test_what_waits_for_a_failed_job_is_not_left_to_do(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(*tree()))
+    before = build.left(0.0).seconds
+    build.start(0.0, "a/0.o")
+    build.end(10.0, "a/0.o", 10.0, "failed")
+    assert build.left(10.0).seconds < before / 4, "neither a.so nor app will be linked"
+    assert will_not_run(build.state) == 2
+    build.run(10.0, 20.0, *(f"{lib}/{i}.o" for lib in "ab" for i in range(8) if (lib, i) != ("a", 0)))
+    build.run(20.0, 60.0, "b.so")
+    assert build.left(60.0).seconds == 0.0
+
+
+def test_jobs_that_failed_too_soon_to_be_seen_block_others_too(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(*tree()))
+    build.fails(1.0, "a/0.o")
+    assert build.left(1.0).seconds < 100.0
+    assert will_not_run(build.state) == 2
+
+
+def test_a_failure_that_is_known_before_the_plan_blocks_jobs_of_it(plan_of: Write) -> None:
+    """The plan of a successor engine comes late: jobs may have failed long ago."""
+    build = Build(Forecast(), None)
+    build.fails(1.0, "a/0.o")
+    build.start(1.0, "b/0.o")
+    build.end(2.0, "b/0.o", 1.0, "failed")
+    build.run(900.0, 910.0, "b/1.o")
+    build.plan(1000.0, plan_of(*tree()))
+    assert will_not_run(build.state) == 3, "both libraries and the program"
+
+
+def test_a_printed_failure_of_a_job_that_runs_proves_nothing(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(*tree()))
+    build.start(0.0, "a/0.o")
+    build.left(0.0)
+    build.fails(1.0, "a/0.o")
+    assert will_not_run(build.state) == 0
+
+
+def test_what_runs_waits_for_nothing_that_failed(plan_of: Write) -> None:
+    """A test had printed that a/0.o failed; a job was taken for failed, and its record came late."""
+    build = Build(Forecast(), plan_of(*tree()))
+    build.fails(1.0, "a/0.o")
+    build.start(1.0, "b/0.o")
+    build.end(2.0, "b/0.o", 1.0, "failed")
+    assert will_not_run(build.state) == 3
+    build.start(3.0, "a.so")
+    build.left(3.0)
+    assert will_not_run(build.state) == 2, "b.so still waits, and the program"
+    build.end(4.0, "b/0.o", 1.0)
+    assert will_not_run(build.state) == 0
+
+
+def test_a_killed_job_blocks_nothing_as_it_runs_again(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(*tree()))
+    build.start(0.0, "a/0.o")
+    build.end(10.0, "a/0.o", 10.0, "failed")
+    assert will_not_run(build.state) == 2
+    build.tell(10.0, ev.JobKilled("a/0.o", "memory", GIB))
+    assert will_not_run(build.state) == 0
+    build.tell(10.0, ev.JobKilled("b/0.o", "memory", GIB))
+    build.fails(11.0, "b/0.o")
+    assert will_not_run(build.state) == 0
+
+
+def test_in_groups_that_only_stand_alike_a_failure_blocks_nothing(plan_of: Write) -> None:
+    build = Build(Forecast(), plan_of(*tree(), exact=False))
+    build.start(0.0, "a/0.o")
+    build.end(10.0, "a/0.o", 10.0, "failed")
+    assert will_not_run(build.state) == 0
 
 
 def test_a_total_that_ninja_has_lowered_lowers_the_time(plan_of: Write) -> None:

@@ -77,6 +77,13 @@ def test_a_scheduler_that_stops_after_a_failure_says_what_it_will_not_run(allowe
     assert (will_not_run(state), not_run(state)) == (0, 7 if stops else 6)
 
 
+def test_jobs_that_wait_for_failed_ones_will_not_run_while_their_scheduler_goes_on() -> None:
+    told = [*BEGIN, ev.SchedulerPlanned(1, 10, "dry-run"), ev.JobsBlocked(1, 4)]
+    state = reduce_all(records(told))
+    assert will_not_run(state) == status_of(state, 1001.0)["progress"]["will_not_run"] == 4
+    assert will_not_run(reduce_all(records([*told, ev.SchedulerEnded(1)]))) == 0, "what has not run is in the total"
+
+
 def test_no_job_is_expected_to_need_less_than_it_has_held() -> None:
     gib = 2**30
     run = [
@@ -561,6 +568,7 @@ any_event: st.SearchStrategy[ev.Event] = st.one_of(
         failures=st.none() | sids,
     ),
     st.builds(ev.SchedulerPlanned, sids, st.none() | st.integers(0, 9), st.just("dry-run")),
+    st.builds(ev.JobsBlocked, sids, sids),
     st.builds(ev.SchedulerEnded, sids),
     st.builds(ev.JobStarted, jids, sids, sids, names, tools, st.floats(0, 9)),
     st.builds(ev.JobFinished, st.none() | jids, sids, names, tools, st.floats(0, 9), st.sampled_from(["ok", "failed"])),

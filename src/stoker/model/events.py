@@ -286,6 +286,17 @@ class JobsUncounted:
 
 
 @dataclass(frozen=True, slots=True)
+class JobsBlocked:
+    """So many jobs of a scheduler wait for jobs that have failed: it will not start them, however long it goes on. The
+    last one counts.
+    """
+
+    kind: ClassVar[str] = "jobs_blocked"
+    sid: int
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sampled:
     """Everything that was measured at one tick.
 
@@ -482,6 +493,7 @@ Event = (
     | JobsWaiting
     | JobFinished
     | JobsUncounted
+    | JobsBlocked
     | Sampled
     | RemoteSeen
     | CacheUsed

@@ -90,10 +90,14 @@ def progress_of(state: BuildState) -> Progress:
 
 
 def will_not_run(state: BuildState) -> int:
-    """Return how many jobs the schedulers that stop after a failure will not start, as far as their plans say."""
-    stopping = {s.sid: s for s in state.schedulers.values() if s.stops}
+    """Return how many jobs the schedulers will not start after failures, as far as their plans say: those that wait for
+    failed ones, or all the others where a scheduler starts nothing more."""
     begun = Counter(job.sid for job in (*state.jobs.values(), *state.leaving.values()) if job.state != "on_deck")
-    return sum(max(0, _planned(s) - s.finished - s.failed - s.killed - begun[s.sid]) for s in stopping.values())
+    return sum(
+        max(0, _planned(s) - s.finished - s.failed - s.killed - begun[s.sid]) if s.stops else s.blocked
+        for s in state.schedulers.values()
+        if s.ended is None
+    )
 
 
 def stalled_by(state: BuildState) -> list[Job]:

@@ -10,7 +10,7 @@ from typing import Any
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Diagnosis, words_of
 from stoker.model.killed import failed_steps, runs_again
-from stoker.model.progress import Progress, progress_of, stalled_by
+from stoker.model.progress import Progress, progress_of, stalled_by, will_not_run
 from stoker.model.report import Report
 from stoker.model.state import BuildState, Job, KilledJob
 
@@ -29,7 +29,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         if state.step is None
         else _keys(state.step, "name index count attempt"),
         "activity": state.activity,
-        "progress": _progress(progress),
+        "progress": _progress(progress, will_not_run(state)),
         "level": _keys(
             state.level,
             "mode target running local window paused guarded governed ungoverned",
@@ -67,12 +67,13 @@ def _keys(value: object, names: str, **derived: Any) -> dict[str, Any]:
     return fields
 
 
-def _progress(progress: Progress) -> dict[str, Any]:
+def _progress(progress: Progress, left_out: int) -> dict[str, Any]:
     percent = None if progress.share is None else round(100 * progress.share, 1)
     return _keys(
         progress,
-        "finished total total_known percent running remote hostless on_deck frozen failed killed",
+        "finished total total_known percent running remote hostless on_deck frozen failed killed will_not_run",
         percent=percent,
+        will_not_run=left_out,
     )
 
 

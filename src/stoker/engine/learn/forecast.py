@@ -38,7 +38,7 @@ Unseen = Callable[[str, Tool, tuple[str, ...], float], None]
 
 LEARNT_FROM = (
     *(ev.BuildStarted, ev.StepStarted, ev.SchedulerStarted, ev.SchedulerEnded, ev.LevelSet),
-    *(ev.JobFinished, ev.JobKilled, ev.WorkLost, ev.RemoteSeen),
+    *(ev.JobFinished, ev.JobKilled, ev.FailureFound, ev.WorkLost, ev.RemoteSeen),
 )
 """The events from which a successor engine learns what its predecessor knew."""
 
@@ -47,6 +47,9 @@ ASK_AT_ONCE = 200
 
 MAX_LATE, LATE_SECONDS = 20_000, 270.0
 """Ends remembered for a plan in progress, and for how long: PLAN_TIMEOUT and a little."""
+
+MAX_FAILED = 10_000
+"""Failed jobs remembered of a scheduler, for a plan that comes later: that of a successor engine."""
 
 MAX_SOURCES = 20_000
 """Files remembered that have been built."""
@@ -165,6 +168,10 @@ class Forecast:
         """When schedulers without a plan so far were first seen."""
         self._killed: set[int | str] = set()
         """Jobs that were killed in this attempt at the step, by their numbers and outputs: they run again."""
+        self._live: set[int] = set()
+        """Schedulers that plan and have not ended."""
+        self._failed: dict[int, set[str]] = {}
+        """By scheduler that runs, the outputs of the jobs that have failed."""
         self._late: deque[tuple[float, ev.JobFinished]] = deque(maxlen=MAX_LATE)
 
     def ask_again(self) -> None:
@@ -189,6 +196,10 @@ class Forecast:
                 self._end(remaining, edge, event)
                 if first:
                     self._report_unseen(event, plan.graph, edge)
+        for output in self._failed.get(sid, ()):
+            edge = plan.graph.find(output)
+            if edge is not None:
+                remaining.fail(edge)
 
     def _plan(self, sid: int, graph: PlanGraph) -> Remaining:
         remaining = self._plans[sid] = Remaining(graph)
@@ -218,20 +229,32 @@ class Forecast:
             self._places.hear(event, now)
             if isinstance(event, ev.JobFinished):
                 self._finished(event, now)
+            elif isinstance(event, ev.SchedulerStarted):
+                self._live |= {event.sid} if event.tool != "make" else set()
             elif isinstance(event, ev.SchedulerEnded):
-                if event.sid in self._plans and self._plans[event.sid].broken_off:
-                    self._plans[event.sid].gone = True
-                else:
-                    self._plans.pop(event.sid, None)
+                self._scheduler_ended(event.sid)
+            elif isinstance(event, ev.FailureFound):
+                self._reported(event.output)
             elif isinstance(event, ev.JobKilled):
                 self._put_back(event)
             elif isinstance(event, ev.WorkLost):
                 for sid in self._broken_off():  # all of their plans is still to be done
                     self._plan(sid, self._plans[sid].graph).gone = True
             elif isinstance(event, ev.StepStarted):
-                self._killed.clear()
-                if event.attempt == 1:
-                    self._forget_what_broke_off()
+                self._step_started(event.attempt)
+
+    def _step_started(self, attempt: int) -> None:
+        self._killed.clear()
+        if attempt == 1:
+            self._forget_what_broke_off()
+
+    def _scheduler_ended(self, sid: int) -> None:
+        self._live.discard(sid)
+        self._failed.pop(sid, None)
+        if sid in self._plans and self._plans[sid].broken_off:
+            self._plans[sid].gone = True
+        else:
+            self._plans.pop(sid, None)
 
     def _broken_off(self) -> list[int]:
         """Note schedulers that are gone and left part of their plans to the step's next attempt."""
@@ -244,6 +267,8 @@ class Forecast:
     def _put_back(self, event: ev.JobKilled) -> None:
         """A job was killed, and runs again with the step; its end may already be recorded, or come later."""
         self._killed |= {key for key in (event.jid, event.output) if key}
+        for failed in self._failed.values():
+            failed.discard(event.output)
         for remaining in self._plans.values():
             edge = remaining.graph.find(event.output) if event.output else None
             if edge is not None:
@@ -262,11 +287,53 @@ class Forecast:
         self._report_unseen(event, remaining.graph if remaining else None, edge)
         if remaining is not None and edge is not None:
             self._end(remaining, edge, event)
+        if event.outcome == "failed" and not self._was_killed(event):
+            self._remember_failed(event.sid, event.output)
+        elif event.outcome == "ok":
+            self._failed.get(event.sid, set()).discard(event.output)
+
+    def _was_killed(self, event: ev.JobFinished) -> bool:
+        return event.outcome != "ok" and not self._killed.isdisjoint({event.jid, event.output})
+
+    def _reported(self, output: str) -> None:
+        """The output reports that a job has failed. Only of a job that was too short to be seen does nothing else say
+        so: of any other, text alone proves nothing."""
+        fits = [sid for sid in self._live if self._may_be_of(sid, output)] if output not in self._killed else []
+        if len(fits) != 1:
+            return
+        self._remember_failed(fits[0], output)
+        remaining, edge = self._planned(fits[0], output)
+        if remaining is not None and edge is not None:
+            remaining.fail(edge)
+
+    def _may_be_of(self, sid: int, output: str) -> bool:
+        """Say whether a job that was never seen may belong to that scheduler."""
+        remaining, edge = self._planned(sid, output)
+        if remaining is None:
+            return sid not in self._graphless
+        return edge is not None and remaining.waits(edge)
+
+    def _remember_failed(self, sid: int, output: str) -> None:
+        failed = self._failed.setdefault(sid, set())
+        if len(failed) < MAX_FAILED:
+            failed.add(output)
+
+    def blocked(self, state: BuildState) -> list[ev.JobsBlocked]:
+        """Return how many jobs wait for failed ones, of each scheduler of which the state says otherwise."""
+        counts = {sid: remaining.blocked for sid, remaining in self._plans.items() if not remaining.gone}
+        schedulers = state.schedulers
+        return [
+            ev.JobsBlocked(sid, count)
+            for sid, count in counts.items()
+            if sid in schedulers and schedulers[sid].blocked != count
+        ]
 
     def _end(self, remaining: Remaining, edge: int, event: ev.JobFinished) -> None:
-        """The edge has ended, unless it was killed."""
-        if event.outcome != "ok" and not self._killed.isdisjoint({event.jid, event.output}):
+        """The edge has ended, well or not, unless it was killed."""
+        if self._was_killed(event):
             remaining.put_back(edge)
+        elif event.outcome == "failed":
+            remaining.fail(edge)
         else:
             remaining.finish(edge)
 
@@ -424,7 +491,8 @@ class Forecast:
             remaining, plan = self._plans.get(scheduler.sid), scheduler.plan
             if remaining is not None and plan is not None and plan.source == "status" and plan.total is not None:
                 planned += remaining.left
-                counted_left += min(remaining.left, max(0, plan.total - scheduler.finished - scheduler.failed))
+                more = plan.total - scheduler.finished - scheduler.failed - remaining.blocked
+                counted_left += min(remaining.left, max(0, more))
         return counted_left / planned if planned else 1.0
 
     def _memory(self, state: BuildState) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from stoker.decide.time_left.durations import (
     LEAST_SECONDS,
@@ -23,7 +23,8 @@ from stoker.decide.time_left.estimate import REMEMBERED, Left
 from stoker.model.lessons import Stated
 from stoker.sense.ninja.plan_graph import UNKNOWN, PlanGraph
 
-WAITING, RUNNING, DONE = range(3)
+WAITING, RUNNING, DONE, BLOCKED = range(4)
+"""Blocked: it waits for an edge that has failed, so its scheduler will not start it."""
 
 SourceKey = tuple[str, float]
 """Returns the name of an output file, and the weight that follows from its source's size."""
@@ -35,6 +36,8 @@ class Remaining:
     def __init__(self, graph: PlanGraph) -> None:
         self.graph = graph
         self.left = len(graph)
+        self.blocked = 0
+        """How many edges wait for one that has failed; they are not among those left."""
         self.broken_off = False
         """Whether something was killed, so that the scheduler cannot complete its plan."""
         self.gone = False
@@ -46,6 +49,12 @@ class Remaining:
         self._sources: dict[SourceKey, list[int]] = {}
         self._members: list[list[int]] = [[] for _ in graph.deps]
         self._cleared = bytearray(len(graph.deps))
+        self._failed: set[int] = set()
+        self._blocked = bytearray(len(graph.deps))
+        self._after: list[list[int]] = [[] for _ in graph.deps]
+        for group, before in enumerate(graph.deps):
+            for other in before:
+                self._after[other].append(group)
         self._classes: dict[Class, Class] = {}
         for edge in range(len(graph)):
             output, seconds = graph.output(edge), graph.seconds[edge]
@@ -92,19 +101,34 @@ class Remaining:
 
     def begin(self, edge: int) -> None:
         """The edge runs now, so everything that it waited for has ended, or was found to be up to date after all."""
+        if self._state[edge] == BLOCKED:  # nothing that it waits for has failed after all
+            self._forget_failures({e for e in self._failed if self._waits_for(self.graph.groups[edge], e)})
         if self._state[edge] == WAITING:
             self._state[edge] = RUNNING
             self._clear_before(self.graph.groups[edge])
 
     def finish(self, edge: int) -> None:
         """The edge has ended."""
+        self._forget_failures({edge})
         if self._state[edge] != DONE:
             self.begin(edge)
             self._state[edge] = DONE
             self.left -= 1
 
+    def fail(self, edge: int) -> None:
+        """The edge has failed. What waits for it will not run, if the groups say what that is."""
+        self.finish(edge)
+        if self.graph.exact:
+            self._failed.add(edge)
+            self._block_after(self.graph.groups[edge])
+
+    def waits(self, edge: int) -> bool:
+        """Say whether the edge has not begun, as far as is known."""
+        return self._state[edge] == WAITING
+
     def put_back(self, edge: int) -> None:
         """The edge was killed: it will run again."""
+        self._forget_failures({edge})
         self.left += self._state[edge] == DONE
         self._state[edge] = WAITING
         self.broken_off = True
@@ -123,12 +147,52 @@ class Remaining:
                     self._state[edge] = DONE
                     self.left -= 1
 
+    def _block_after(self, group: int) -> None:
+        stack = list(self._after[group])
+        while stack:
+            group = stack.pop()
+            if self._blocked[group]:
+                continue
+            self._blocked[group] = True
+            stack += self._after[group]
+            self._turn(WAITING, BLOCKED, self._members[group])
+
+    def _forget_failures(self, edges: set[int]) -> None:
+        """These edges have not failed after all, or will run again."""
+        if self._failed.isdisjoint(edges):
+            return
+        self._failed -= edges
+        self._turn(BLOCKED, WAITING, range(len(self.graph)))
+        self._blocked = bytearray(len(self.graph.deps))
+        for edge in self._failed:
+            self._block_after(self.graph.groups[edge])
+
+    def _turn(self, old: int, new: int, edges: Iterable[int]) -> None:
+        """Give the state `new`, blocked or waiting, to those of these edges that have the state `old`, the other."""
+        turned = [edge for edge in edges if self._state[edge] == old]
+        for edge in turned:
+            self._state[edge] = new
+        self.blocked += len(turned) if new == BLOCKED else -len(turned)
+        self.left -= len(turned) if new == BLOCKED else -len(turned)
+
+    def _waits_for(self, group: int, edge: int) -> bool:
+        """Say whether a group waits for this edge, directly or not."""
+        goal, seen, stack = self.graph.groups[edge], {group}, [group]
+        while stack:
+            before = [d for d in self.graph.deps[stack.pop()] if d not in seen]
+            if goal in before:
+                return True
+            seen.update(before)
+            stack += before
+        return False
+
     # -- what is left ------------------------------------------------------------------------------------------
 
     @property
     def needs_scale(self) -> bool:
         """Say whether only a weight is known for some edge."""
-        return any(j.of.by == "size" and state != DONE for j, state in zip(self._expected, self._state, strict=True))
+        states = zip(self._expected, self._state, strict=True)
+        return any(job.of.by == "size" and state not in (DONE, BLOCKED) for job, state in states)
 
     def with_remembered(self, found: Took) -> Took:
         """Return it with what edges that wait weigh, and the seconds that they are remembered to take."""

@@ -155,7 +155,7 @@ class Engine:
         events += [*self._recovery.look(), *self._reload(), *self._govern()]
         events += self._remarks(events, whole=whole)
         events += [*self._parts.governor.news(), *self._parts.memory.stalls(), *wired.cache.look()] if whole else []
-        events += self._estimate(now)
+        events += [*self._parts.forecast.blocked(self._state), *self._estimate(now)]
         self._write(events, now)
         self._write(self._notified(now), now)
         keys = [book.scheduler.key for book in self._parts.schedulers.books()]

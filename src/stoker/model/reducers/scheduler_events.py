@@ -89,10 +89,15 @@ def _jobs_uncounted(state: BuildState, e: ev.JobsUncounted, _time: float) -> Bui
     return changed(state, e.sid, finished=finished, finished_by_tool=by_tool)
 
 
+def _jobs_blocked(state: BuildState, e: ev.JobsBlocked, _time: float) -> BuildState:
+    return changed(state, e.sid, blocked=e.jobs)
+
+
 REDUCERS: Reducers = {
     ev.SchedulerStarted: _scheduler_started,
     ev.SchedulerPlanned: _scheduler_planned,
     ev.SchedulerEnded: _scheduler_ended,
     ev.WorkLost: _work_lost,
     ev.JobsUncounted: _jobs_uncounted,
+    ev.JobsBlocked: _jobs_blocked,
 }
