@@ -344,6 +344,19 @@ def test_a_killed_job_blocks_nothing_as_it_runs_again(plan_of: Write) -> None:
     assert will_not_run(build.state) == 0
 
 
+def test_once_a_job_has_failed_killed_ones_block_others_too(plan_of: Write) -> None:
+    """The step does not run again then, whichever came first."""
+    build = Build(Forecast(), plan_of(*tree()))
+    build.tell(0.0, ev.JobKilled("a/0.o", "memory", GIB))
+    assert will_not_run(build.state) == 0
+    build.fails(1.0, "b/0.o")
+    assert will_not_run(build.state) == 3, "both libraries and the program"
+    other = Build(Forecast(), plan_of(*tree()))
+    other.fails(1.0, "b/0.o")
+    other.tell(2.0, ev.JobKilled("a/0.o", "memory", GIB))
+    assert will_not_run(other.state) == 3
+
+
 def test_in_groups_that_only_stand_alike_a_failure_blocks_nothing(plan_of: Write) -> None:
     build = Build(Forecast(), plan_of(*tree(), exact=False))
     build.start(0.0, "a/0.o")

@@ -18,6 +18,7 @@ from stoker.decide.time_left.durations import Durations, ExpectedJob, RunSoFar, 
 from stoker.decide.time_left.estimate import Left, counted, time_left, ways_to_end
 from stoker.engine.learn.remaining import Remaining, SourceKey, source_of
 from stoker.model import events as ev
+from stoker.model.killed import step_runs_again
 from stoker.model.lessons import Stated
 from stoker.model.state import BuildState, Job, Scheduler
 from stoker.model.tool import Tool
@@ -320,6 +321,9 @@ class Forecast:
 
     def blocked(self, state: BuildState) -> list[ev.JobsBlocked]:
         """Return how many jobs wait for failed ones, of each scheduler of which the state says otherwise."""
+        if self._killed and not step_runs_again(state):
+            for remaining in self._plans.values():
+                remaining.give_up_killed()
         counts = {sid: remaining.blocked for sid, remaining in self._plans.items() if not remaining.gone}
         schedulers = state.schedulers
         return [

@@ -50,6 +50,7 @@ class Remaining:
         self._members: list[list[int]] = [[] for _ in graph.deps]
         self._cleared = bytearray(len(graph.deps))
         self._failed: set[int] = set()
+        self._killed: set[int] = set()
         self._blocked = bytearray(len(graph.deps))
         self._after: list[list[int]] = [[] for _ in graph.deps]
         for group, before in enumerate(graph.deps):
@@ -131,7 +132,15 @@ class Remaining:
         self._forget_failures({edge})
         self.left += self._state[edge] == DONE
         self._state[edge] = WAITING
+        self._killed.add(edge)
         self.broken_off = True
+
+    def give_up_killed(self) -> None:
+        """The step does not run again after all: the scheduler takes killed edges for failed ones."""
+        for edge in self._killed:
+            if self._state[edge] == WAITING:
+                self.fail(edge)
+        self._killed.clear()
 
     def _clear_before(self, group: int) -> None:
         """With exact groups, everything before a running edge is done; restat rules prune silently."""
