@@ -76,6 +76,15 @@ async def test_help_says_whether_there_is_more() -> None:
         assert re.search("up and down for more", text_of(app))
 
 
+@pytest.mark.parametrize("keys", [(), ("down",)])
+@pytest.mark.parametrize("name", ["dashboard", "governed", "governed-paused", "stopped-some"])
+async def test_the_key_that_sorts_jobs_has_a_place_on_a_usual_screen(name: str, keys: tuple[str, ...]) -> None:
+    async with shown(source_of(name, 200), *keys, size=(80, 24)) as (app, _pilot):
+        footer = text_of(app).splitlines()[-1]
+        assert "  > sort  " in footer
+        assert not keys or name == "dashboard" or "  X kill  " in footer
+
+
 async def test_a_narrow_footer_keeps_the_keys_of_the_pages() -> None:
     async with shown(source_of("dashboard", 200), size=(40, 12)) as (app, _pilot):
         assert text_of(app).splitlines()[-1] == "o/t/d pages  s stop  q leave  ? help"

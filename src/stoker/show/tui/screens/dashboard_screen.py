@@ -46,6 +46,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
 
     SCOPE = "dashboard"
     ALWAYS = ("failures", "pause-softly", *PageScreen.ALWAYS)
+    BEFORE_PAGES = "job.sort"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("dashboard"),
         *(Binding(digit, f"level_type('{digit}')", show=False) for digit in "123456789"),
@@ -229,13 +230,18 @@ class DashboardScreen(JobKeys, FilteredScreen):
             return super().relevant(action)
         return super().relevant(action) and self._target_of(action) is not None and self.viewer.governs_job(action)
 
+    @property
+    def always(self) -> tuple[str, ...]:
+        """While a job is picked, its keys come before that of the failures, which the line about them names."""
+        return self.ALWAYS if self.picked is None else self.ALWAYS[1:]
+
     def footer_rank(self, action: actions.KeyAction) -> int:
         """While a job is picked, what concerns the list of jobs comes before what concerns the build. First of all is
         how to let others run while one job is alone."""
         if action.id == "job.alone" and self.label(action) != action.footer:
             return -1
         if self.picked is None:
-            return super().footer_rank(action)
+            return super().footer_rank(action) + (action.id == "job.filter")
         return 1 if action.id == "job.sort" else 0 if action.scope == "dashboard" and action.id != "job.filter" else 2
 
     def _target_of(self, action: actions.KeyAction) -> Job | None:

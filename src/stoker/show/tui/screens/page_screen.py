@@ -42,6 +42,8 @@ class PageScreen(Screen[None]):
     SCOPE: ClassVar[actions.Scope] = "app"
     ALWAYS: ClassVar[tuple[str, ...]] = ("stop", "detach", "help")
     """Actions that the footer always shows, at its end, in this order."""
+    BEFORE_PAGES: ClassVar[str] = ""
+    """The action for which the keys of the pages share one name, if the footer has no place for it otherwise."""
     AUTO_FOCUS = ""
     ALLOW_SELECT = False
     """The terminal selects text, with Shift."""
@@ -99,15 +101,23 @@ class PageScreen(Screen[None]):
         if self.goes_back:  # after what is done here, before where else to go
             at = next((at for at, a in enumerate(shown) if a.id in PAGES_IN_FOOTER), len(shown))
             shown.insert(at, actions.BY_ID["back"])
-        last = [self._key(actions.BY_ID[name]) for name in self.ALWAYS if actions.BY_ID[name] in shown]
+        last = [self._key(actions.BY_ID[name]) for name in self.always if actions.BY_ID[name] in shown]
         while len(last) > 1 and _length(last) > width:
             del last[0]
-        rest = [a for a in shown if a.id not in self.ALWAYS]
+        rest = [a for a in shown if a.id not in self.always]
         room = width - _length(last) - GAP_CELLS * bool(last)
         pieces, left_out = self._fitting([(a.id, self._key(a)) for a in rest], room)
-        if any(name in PAGES_IN_FOOTER for name in left_out) and sum(a.id in PAGES_IN_FOOTER for a in rest) > 1:
+        if (
+            any(name in (*PAGES_IN_FOOTER, self.BEFORE_PAGES) for name in left_out)
+            and sum(a.id in PAGES_IN_FOOTER for a in rest) > 1
+        ):
             pieces, _ = self._fitting(self._with_pages_joined(rest), room)
         return fit([part for piece in (*pieces, *last) for part in (*piece, GAP)], width)
+
+    @property
+    def always(self) -> tuple[str, ...]:
+        """The actions that the footer shows now in any case, as ALWAYS."""
+        return self.ALWAYS
 
     @property
     def goes_back(self) -> bool:
