@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -44,6 +45,9 @@ STILTED = {
 }  # fmt: skip
 """Phrases that a reader has to translate, and what to write instead."""
 
+MEMORY_WORDS = re.compile(r"\b(available|unused|room|spare)\b")
+"""Other words for memory that is left, free or unpromised (docs/glossary.md); a reason uses no others than those."""
+
 MAY_RECUR = {"__init__.py", "__main__.py"}
 """File names; beside them, `cli/commands` has a module for each command, named after it."""
 
@@ -69,6 +73,25 @@ def test_code_and_pages_are_written_in_plain_words() -> None:
     pages = (*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md")
     for path in (*SRC.rglob("*.py"), *SRC.rglob("*.yaml"), *pages):
         assert list(stilted(path.read_text())) == [], path
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """Yield the texts in a module, without names and docstrings."""
+    tree = ast.parse(path.read_text())
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and " " in node.value
+            and id(node) not in docs
+        ):
+            yield node.value
+
+
+def test_a_reason_has_one_term_for_each_kind_of_memory() -> None:
+    for path in (*(SRC / "decide").rglob("*.py"), *(SRC / "engine/govern").rglob("*.py")):
+        assert [text for text in texts_of(path) if MEMORY_WORDS.search(text)] == [], path
 
 
 def test_a_class_name_stands_for_one_thing() -> None:

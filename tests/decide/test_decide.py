@@ -279,7 +279,7 @@ class TestBrake:
         (decision,) = asked(view(climbing, ram=29.0))
         assert re.search(
             r"may hold up to [\d.]+ GiB within 4 s \([\d.]+ GiB expected\), "
-            r"more than the [\d.]+ GiB left to them and half of the reserve, [\d.]+ GiB;",
+            r"more than the [\d.]+ GiB allowed to them and half of the reserve, [\d.]+ GiB;",
             decision.why,
         )
 
@@ -289,7 +289,7 @@ class TestBrake:
             most = 20.0 * GIB
             why = emergency._excess(most, most, 4, most - over * GIB, 0.5 * GIB)
             left = format_bytes(most - (over + 0.5) * GIB)
-            assert why.endswith(f"20.0 GiB within 4 s, {said}{left} left to them and half of the reserve, 512 MiB")
+            assert why.endswith(f"20.0 GiB within 4 s, {said}{left} allowed to them and half of the reserve, 512 MiB")
 
     def test_the_one_with_most_of_its_climb_before_it_is_stopped(self) -> None:
         near, far = [live(n, kernel(peak=9), 56) for n in range(3)], live(9, kernel(peak=9), 30)

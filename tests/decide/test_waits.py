@@ -44,7 +44,7 @@ def test_a_place_that_is_only_for_plenty_is_not_said_to_be_taken() -> None:
     use next to nothing."""
     busy = [live(n, kernel(peak=14), 50) for n in range(2)]
     scarce = replace(view(busy, [candidate(9, light(14))], cores=3), spare=1)
-    assert reason(scarce, 9).why == "one more needs room for all peaks at once; each core has its job"
+    assert reason(scarce, 9).why == "one more needs memory for all peaks at once; each core has its job"
 
 
 def test_a_job_that_a_person_froze_makes_no_memory_short() -> None:
@@ -82,7 +82,7 @@ def test_a_small_one_with_a_free_place_says_for_whom_the_room_is_kept() -> None:
     assert rule(seen, 100.0).decisions[0].jid == 2
     wait = reason(seen, 3)
     assert (wait.cause, wait.key) == ("room", "job2.o")
-    assert wait.why == "memory is kept for job2.o, and for what runs; 4.0 GiB unused above the reserve"
+    assert wait.why == "memory is kept for job2.o, and for what runs; 4.0 GiB left above the reserve"
 
 
 def test_a_job_is_frozen_and_stays_frozen_for_a_need_in_the_same_words_and_figures() -> None:

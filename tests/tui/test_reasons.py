@@ -309,13 +309,16 @@ def test_stoker_itself_goes_by_one_name() -> None:
     ("why", "shown"),
     [
         ("needs up to 4.6 GiB within 2:10, 614 MiB unpromised above the reserve", "too little memory"),
-        ("holds 1.2 GiB, needs up to 4.6 GiB; 614 MiB unused above the reserve", "too little memory"),
+        ("holds 1.2 GiB, needs up to 4.6 GiB; 614 MiB left above the reserve", "too little memory"),
         (
-            "holds 1.2 GiB, needs up to 4.6 GiB; 614 MiB unused above the reserve, kept for what runs",
+            "holds 1.2 GiB, needs up to 4.6 GiB; 614 MiB left above the reserve, kept for what runs",
             "memory kept for what runs",
         ),
         ("would have to be stopped at once: 7.2 MiB too little for the oldest job", "would have to be stopped at once"),
-        ("memory is kept for what runs, and for those before it; 614 MiB unused", "memory kept for what runs"),
+        (
+            "memory is kept for what runs, and for those before it; 614 MiB above the reserve",
+            "memory kept for what runs",
+        ),
     ],
 )
 def test_a_row_has_no_sizes_of_an_earlier_moment_beside_those_of_now(why: str, shown: str) -> None:
@@ -333,7 +336,7 @@ def test_a_short_row_says_that_a_job_would_stop_at_once() -> None:
 def test_jobs_of_one_name_in_two_folders_are_told_apart_in_reasons() -> None:
     story = builds.governed(2, 2)
     jobs = {**story.state.jobs, 1: replace(story.state.jobs[1], output="a/x.o")}
-    why = "memory is kept for a/x.o, and for what runs; 614 MiB unused above the reserve"
+    why = "memory is kept for a/x.o, and for what runs; 614 MiB left above the reserve"
     jobs[4] = replace(jobs[4], waits=why, waits_for="room")
     assert "kept for x.o" in rows(replace(story.state, jobs=jobs), 80)[-1]
     both = {**jobs, 2: replace(jobs[2], output="b/x.o")}

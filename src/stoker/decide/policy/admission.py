@@ -159,7 +159,7 @@ class AdmissionRound:
         growth, *_, job = min((self.situation.growth_left(j), *age_order(j), j) for j in frozen)
         if growth <= room and not self._stopped_again(job):
             need, left = format_bytes(growth), format_bytes(self.view.available)
-            why = f"needs up to {need} more to pass its peak, {left} available"
+            why = f"needs up to {need} more to pass its peak, {left} left"
             self.decisions.append(Decision("thaw", job.jid, why))
             self.slots = 0
 
@@ -289,17 +289,17 @@ class AdmissionRound:
 
     def _kept(self) -> Wait:
         """Say why jobs after the first one that waits do not fit, or may not start."""
-        unused = self._above_reserve()
+        left = self._above_reserve()
         for_whom = f"{self.waiting}, and for what runs" if self.waiting else "what runs, and for those before it"
-        why = f"memory is kept for {for_whom}; {format_bytes(unused)} unused above the reserve"
-        return Wait("room", why, self.waiting, unused)
+        why = f"memory is kept for {for_whom}; {format_bytes(left)} left above the reserve"
+        return Wait("room", why, self.waiting, left)
 
     def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
         """Say why a frozen job stays frozen."""
-        most, unused = self.situation.most(job), self._above_reserve()
+        most, left = self.situation.most(job), self._above_reserve()
         need = f"holds {format_bytes(job.rss)}, needs up to {format_bytes(most)}"
-        kept = ", kept for what runs" if unused >= rest.peak - job.rss else ""
-        return f"{need}; {format_bytes(unused)} unused above the reserve{kept}{self._for_ramdisk()}"
+        kept = ", kept for what runs" if left >= rest.peak - job.rss else ""
+        return f"{need}; {format_bytes(left)} left above the reserve{kept}{self._for_ramdisk()}"
 
     def _above_reserve(self) -> float:
         """Return the bytes available now beyond the reserve; some may be promised to running jobs."""

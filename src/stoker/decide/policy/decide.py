@@ -109,7 +109,7 @@ def _with_plenty(situation: Situation, turn: Turn, level: int) -> tuple[Decision
 
 def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
     """Thaw jobs up to the level, oldest first, and then start others: a user has switched the memory guard off."""
-    why = f"memory is ignored, {format_bytes(view.available)} available"
+    why = f"memory is ignored, {format_bytes(view.available)} left"
     thawed = [Decision("thaw", j.jid, why) for j in sorted(turn.frozen, key=age_order)[: max(0, slots)]]
     left = slots - len(thawed)
     waiting = in_order(turn.candidates, math.inf, left) if left > 0 else []
@@ -120,7 +120,7 @@ def _full(view: View, level: int) -> Wait:
     """Say that as many jobs run as allowed."""
     places = "the only place is taken" if level == 1 else f"all {level} places are taken"
     if level < level_of(view):
-        places = "one more needs room for all peaks at once; each core has its job"
+        places = "one more needs memory for all peaks at once; each core has its job"
     tokens = f", {view.tokens} more used by tools inside jobs" if view.tokens else ""
     busy = view.cores_taken and view.level is None  # a user's number says enough
     others = "; other programs keep the cores busy" if busy else ""
@@ -185,10 +185,10 @@ def _next(turn: Turn, waiting: Sequence[Candidate]) -> LiveJob | Candidate:
 
 def _start_next(view: View, job: LiveJob | Candidate) -> Decision:
     """Thaw or start the next job although it does not fit: nothing else runs."""
-    beside, available = _nobody_beside(alone=job.alone), f"{format_bytes(view.available)} available"
+    beside, left = _nobody_beside(alone=job.alone), f"{format_bytes(view.available)} left"
     if isinstance(job, LiveJob):
-        return Decision("thaw", job.jid, f"{beside}; {available}")
-    return Decision("admit", job.jid, f"{beside}; needs ~{format_bytes(job.curve.peak)}, {available}")
+        return Decision("thaw", job.jid, f"{beside}; {left}")
+    return Decision("admit", job.jid, f"{beside}; needs ~{format_bytes(job.curve.peak)}, {left}")
 
 
 def _nobody_beside(*, alone: bool) -> str:

@@ -140,7 +140,7 @@ def _excess(most: float, expected: float, ahead: int, line: float, extra: float)
     how much of `line` is half of the reserve."""
     doubt = f" ({format_bytes(expected)} expected)" if most > expected else ""
     over = "just over" if format_bytes(most) == format_bytes(line) else "more than"
-    allowed = f"the {format_bytes(line - extra)} left to them and half of the reserve, {format_bytes(extra)}"
+    allowed = f"the {format_bytes(line - extra)} allowed to them and half of the reserve, {format_bytes(extra)}"
     return f"the jobs may hold up to {format_bytes(most)} within {ahead} s{doubt}, {over} {allowed}"
 
 

@@ -26,7 +26,10 @@ _BRACKET = re.compile(r" \([^()]*\)$")
 
 def shorter(why: str) -> str:
     """Return a reason without the words that can be dropped on a small screen."""
-    return _WITHIN.sub(r"\1", why.replace(" above the reserve", ""))
+    why = why.replace(" unpromised above the reserve", " unpromised").replace(
+        " left above the reserve", " above the reserve"
+    )
+    return _WITHIN.sub(r"\1", why)
 
 
 def clauses(text: str, width: int, mark: str = "…", whole: Container[str] = ()) -> str:

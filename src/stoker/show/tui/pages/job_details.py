@@ -27,7 +27,7 @@ SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "busybox")
 
 TERMS = {
     "up to": "what is expected, plus the uncertainty of such jobs",
-    "unused": "what is free, plus what is still to come of running jobs",
+    "left": "what nobody holds now: what is free, to come of running jobs, and the reserve",
     "unpromised": "what is free, minus uncertainty and what is kept for others",
 }
 """The figures of a reason that stand nowhere else on the screen, by those that do."""
