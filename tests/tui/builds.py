@@ -190,7 +190,7 @@ def running(count: int = 12, machine: MachineSample = MACHINE) -> Story:
     for i in range(120):
         own = 2 + 17 * abs(i % 40 - 20) / 20
         swing = replace(machine, memory_used=int((own + 4.8) * GIB), cpu_percent=40 + i % 60)
-        story.add(10 + i * 30, replace(sampled(0, swing), build_rss=int(own * GIB)))
+        story.add(10 + i * 30, replace(sampled(0, swing), build_rss=int(own * GIB), build_cpu=16.0 * (30 + i % 60)))
     story.add(3700, *jobs(count, 3700), ev.Estimated(1650, 1440, 1860))
     story.add(
         3650, ev.Decided("governor", "12→11 hold flash_bwd_hdim256", "needs ~9.1 GiB, 6.2 unpromised above the reserve")
@@ -230,7 +230,7 @@ def governed(
         ev.JobsWaiting(
             waiting[1:4],
             "room",
-            f"memory is kept for {OUTPUTS[5][0]}, and for what runs; 614 MiB unused above the reserve",
+            f"memory is kept for {OUTPUTS[5][0]}, and for what runs; 614 MiB left above the reserve",
         ),
     )
     story.add(3700, ev.Estimated(1650, 1440, 1860))

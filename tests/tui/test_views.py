@@ -273,6 +273,28 @@ def meter_lines(machine: MachineSample, width: int = 80, rows: int = 6) -> str:
     return "\n".join(text(line) for line in meters.meters(at(state), width, UNICODE, rows))
 
 
+def test_the_cores_are_those_of_the_percentage_and_the_build_may_use_fewer() -> None:
+    """One busy core of two was shown as "50 % of 1 cores" to a build that may use one."""
+    half = replace(MACHINE, cpu_percent=50.0, cpu_cores=(100, 0), cpu_available=1.0)
+    assert "  50 % of 2 cores " in meter_lines(half, 120)
+    assert "(may use 1 core)" in meter_lines(half, 120)
+    assert "may use" not in meter_lines(replace(half, cpu_available=2.0), 120)
+
+
+def test_the_timeline_tells_the_build_from_the_rest_of_the_machine() -> None:
+    """A machine that others keep busy was shown as if the build did."""
+    busy = replace(MACHINE, cpu_percent=100.0, cpu_cores=(100, 100), cpu_available=2.0)
+    story = builds.started()
+    for i in range(20):
+        story.add(10 + i, replace(builds.sampled(0, busy), build_cpu=68.0))
+    lines = [text(line) for line in timeline_page.timeline(at(story.state), 80, 24, UNICODE)]
+    top = next(n for n, line in enumerate(lines) if "cpu  █ build 34 %  ─ in all 100 % of 2 cores" in line) + 1
+    assert lines[top].count("█") == 0, "the build fills a third of the chart"
+    assert any(line.count("█") > 60 for line in lines[top + 1 : top + 4])
+    moved = timeline_page.timeline(at(story.state), 100, 30, UNICODE, timeline_page.TimelineView(at=START + 20))
+    assert any("cpu 34 of 100 %" in text(line) for line in moved)
+
+
 def test_memory_names_the_limit_swap_and_stall() -> None:
     machine = replace(MACHINE, swap_used=3 * GIB, pressure_memory=Pressure(12.0, 4.0))
     shown = meter_lines(machine, 160)
@@ -313,8 +335,8 @@ def test_a_ram_disk_has_a_line_where_there_is_room_and_else_a_place_beside_the_d
     assert "381 GiB free  0.7 of 4.0 GiB in RAM  48.0 GiB written" in beside[3]
     assert [line.split()[0] for line in beside] == ["memory", "cpu", "gpu", "disk", "jobs"]
     low = replace(machine, ramdisk=replace(builds.RAMDISK, free=200 * builds.MIB))
-    assert "! 200 MiB left" in meter_lines(low, rows=6).splitlines()[3]
-    assert "! 200 MiB left" in meter_lines(low, rows=5).splitlines()[3]
+    assert "! 200 MiB free" in meter_lines(low, rows=6).splitlines()[3]
+    assert "! 200 MiB free" in meter_lines(low, rows=5).splitlines()[3]
     assert "ram" not in meter_lines(MACHINE, rows=6).lower()
 
 

@@ -248,7 +248,7 @@ async def test_the_output_on_the_dashboard_tells_of_discarded_jobs_in_whole_word
 async def test_the_figures_of_a_moment_are_whole_on_a_small_screen() -> None:
     async with shown(FakeSource(builds.governed().state), "t", "left", "left", "left") as (app, _pilot):
         figures = next(line for line in text_of(app).splitlines() if line.startswith("1:0"))
-        assert figures.endswith("cpu 63 %, 12 running")
+        assert figures.endswith("cpu 63 of 63 %, 12 running")
 
 
 def test_a_path_is_broken_behind_a_slash() -> None:

@@ -85,6 +85,10 @@ class MachineSample:
         """The path of the control group whose limit is the budget; empty if the machine's is, or a person's."""
         return self.memory_limit_source if self.memory_limit_source.startswith("/") else ""
 
+    def share_of_cpu(self, used: float) -> float:
+        """Return CPU use in percent of one core as percent of the whole machine, at most what all programs use."""
+        return min(self.cpu_percent, used / max(1, len(self.cpu_cores)))
+
     def stalls_by_others(self, reserve: float) -> bool:
         """Whether others than the build stall on memory: it has a group of its own that shows it, or it does not, and
         has more left than the `reserve` in bytes that is kept free of promises."""

@@ -13,7 +13,8 @@ MAX_TIMELINE = 600
 
 @dataclass(frozen=True, slots=True)
 class TimelinePoint:
-    """One point of the timeline: what counts against the budget, the build's own memory, jobs, CPU percent."""
+    """One point of the timeline: what counts against the budget, the build's own memory, jobs, the CPU use of all
+    programs and of the build (percent of the whole machine)."""
 
     time: float
     memory_used: int
@@ -22,6 +23,7 @@ class TimelinePoint:
     cpu_percent: float
     on_deck: int = 0
     frozen: int = 0
+    build_cpu: float = 0.0
 
     def merged(self, other: TimelinePoint) -> TimelinePoint:
         """The larger value of each series, at this point's time."""
@@ -33,6 +35,7 @@ class TimelinePoint:
             max(self.cpu_percent, other.cpu_percent),
             max(self.on_deck, other.on_deck),
             max(self.frozen, other.frozen),
+            max(self.build_cpu, other.build_cpu),
         )
 
 

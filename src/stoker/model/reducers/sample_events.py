@@ -23,7 +23,9 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     states = Counter(job.state for job in jobs.values())
     used = e.machine.memory_used
     running, on_deck, frozen = states["running"], states["on_deck"], states["frozen"]
-    point = TimelinePoint(time, used, e.build_rss, running, e.machine.cpu_percent, on_deck, frozen)
+    cpu = e.build_cpu if e.build_cpu is not None else sum(job.cpu for job in jobs.values())  # in an older journal
+    cpus = e.machine.cpu_percent, e.machine.share_of_cpu(cpu)
+    point = TimelinePoint(time, used, e.build_rss, running, cpus[0], on_deck, frozen, cpus[1])
     step, memory = state.step, state.memory
     if step is not None and e.ungoverned and not step.ungoverned:
         step = evolve(step, ungoverned=True)

@@ -275,10 +275,11 @@ def _others_count(state: BuildState, machine: MachineSample) -> bool:
 
 
 def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Glyphs) -> Line:
-    available = max(0.1, machine.cpu_available)
-    value = f"{machine.cpu_percent:.0f} % of {available:.3g} cores"
-    own = min(machine.cpu_percent, own_cpu(state, machine))
-    details: list[Line] = [(Part(f"{g.full} build ", "cpu"), Part(f"{own:.0f} %", "text"))]
+    count, usable = len(machine.cpu_cores) or max(1, round(machine.cpu_available)), machine.cpu_available
+    value = f"{machine.cpu_percent:.0f} % of {cores_text(count)}"
+    own = own_cpu(state, machine)
+    limit = f" (may use {cores_text(usable)})" if usable < count else ""
+    details: list[Line] = [(Part(f"{g.full} build ", "cpu"), Part(f"{own:.0f} %", "text"), Part(limit, "text_dim"))]
     stall = machine.pressure_io
     if stall is not None and stall.some >= STALL_WARN_PERCENT:
         details.append((Part(f"{g.warn} stalled on disk {stall.some:.0f} %", "warn"),))
@@ -294,8 +295,12 @@ def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Gly
 
 def own_cpu(state: BuildState, machine: MachineSample) -> float:
     """Return the percentage of the whole machine that the build takes (in an older journal: its running jobs)."""
-    used = state.cpu if state.cpu is not None else sum(job.cpu for job in state.jobs.values())
-    return used / max(1, len(machine.cpu_cores))
+    return machine.share_of_cpu(state.cpu if state.cpu is not None else sum(job.cpu for job in state.jobs.values()))
+
+
+def cores_text(cores: float) -> str:
+    """Return a number of cores in words."""
+    return f"{cores:.3g} {'core' if cores == 1 else 'cores'}"
 
 
 def column(share: float, g: Glyphs) -> str:
@@ -324,7 +329,7 @@ def _ramdisk(state: BuildState, disk: RamDisk, width: int, bar: int, g: Glyphs) 
     """Return the RAM disk's meter; its file system may be smaller than the size that the build may use."""
     details: list[Line] = [(Part("peak ", "text_dim"), Part(format_bytes(state.ramdisk.peak), "text"))]
     if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
-        details.insert(0, (Part(f"{g.warn} {format_bytes(disk.free)} left", "warn bold"),))
+        details.insert(0, (Part(f"{g.warn} {format_bytes(disk.free)} free", "warn bold"),))
     if state.ramdisk.reserve:
         details.append((Part(format_bytes(state.ramdisk.reserve), "text"), Part(" reserve for it", "text_dim")))
     shares = [(disk.used / max(1, disk.size), g.full, "disk")]
@@ -339,7 +344,7 @@ def _disk_with_ramdisk(state: BuildState, machine: MachineSample, disk: RamDisk,
         facts.append((format_bytes(machine.disk_free), ink, " free"))
     facts.append((format_of(disk.used, disk.size), "text", " in RAM"))
     if disk.free is not None and disk.free < RAMDISK_LOW * disk.size:
-        facts.append((f"{g.warn} {format_bytes(disk.free)} left", "warn bold", ""))
+        facts.append((f"{g.warn} {format_bytes(disk.free)} free", "warn bold", ""))
     facts.append((format_bytes(state.disk_written), "text", " written"))
     if machine.disk_write_rate is not None:
         facts.append((f"{format_bytes(machine.disk_write_rate)}/s", "disk", ""))

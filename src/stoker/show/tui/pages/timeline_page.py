@@ -14,7 +14,7 @@ from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.timeline import TimelinePoint
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.governing_text import is_person, is_routine
-from stoker.show.tui.pages import decision_lines, header
+from stoker.show.tui.pages import decision_lines, header, meters
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_path, fit, pad, whole_clauses, width_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
@@ -204,7 +204,8 @@ def _charts(m: Moment, columns: int, height: int, g: Glyphs, span: tuple[float, 
     def series(values: list[float]) -> list[float]:
         return sample(times, values, columns, *span)
 
-    jobs, cpu = series([p.running for p in shown]), series([p.cpu_percent for p in shown])
+    jobs = series([p.running for p in shown])
+    cpu, own_cpu = series([p.cpu_percent for p in shown]), series([p.build_cpu for p in shown])
     deck, frozen = series([p.on_deck for p in shown]), series([p.frozen for p in shown])
     rows = height - 6 - any(deck)
     marks_frozen = any(frozen) and rows > LEAST_ROWS
@@ -222,9 +223,20 @@ def _charts(m: Moment, columns: int, height: int, g: Glyphs, span: tuple[float, 
         lines += chart([Area(frozen, "frozen")], max(frozen), 1, g, _frozen_label(max(frozen)))
     if any(deck):
         lines += chart([Area(deck, "on_deck")], max(deck), 1, g, f"deck {max(deck):.0f}")
-    now = "" if state.over else f"  now {state.timeline.points[-1].cpu_percent:.0f} %"
-    lines.append((Part(" " * AXIS_WIDTH), Part("cpu", "cpu"), Part(now, "text_dim")))
-    return [*lines, *chart([Area(cpu, "cpu")], 100, small, g, "100 %")]
+    lines.append(_cpu_legend(state, g))
+    return [*lines, *chart([Area(own_cpu, "cpu"), Area(cpu, "text_dim", line=True)], 100, small, g, "100 %")]
+
+
+def _cpu_legend(state: BuildState, g: Glyphs) -> Line:
+    """Return the legend of the CPU use, with the latest shares of the whole machine."""
+    own = whole = ""
+    if not state.over:
+        last, cores = state.timeline.points[-1], len(state.machine.cpu_cores) if state.machine is not None else 0
+        own, whole = f" {last.build_cpu:.0f} %", f" {last.cpu_percent:.0f} %"
+        whole += f" of {meters.cores_text(cores)}" if cores else ""
+    edge = g.edges[0 if g.ascii else 1]
+    shares = (Part(f"{g.block} build{own}", "cpu"), GAP, Part(f"{edge} in all{whole}", "text_dim"))
+    return (Part(" " * AXIS_WIDTH), Part("cpu", "cpu"), GAP, *shares)
 
 
 def _frozen_label(most: float) -> str:
@@ -256,7 +268,7 @@ def _moment_lines(m: Moment, view: TimelineView, step: float, width: int, g: Gly
         return []
     when = Part(f"{format_duration(at - state.started)}  {time_of_day(at)}  ", "accent bold")
     figures = f"build {format_bytes(point.build_rss)}, in all {format_bytes(point.memory_used)}"
-    figures += f", cpu {point.cpu_percent:.0f} %, {point.running} running"
+    figures += f", cpu {point.build_cpu:.0f} of {point.cpu_percent:.0f} %, {point.running} running"
     figures += f", {point.frozen} frozen" if point.frozen else ""
     figures += f", {point.on_deck} on deck" if point.on_deck else ""
     lines = [fit((when, Part(whole_clauses(figures, width - width_of((when,))))), width)]
