@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stoker.model.units import parse_size
 from support.program import Stoker
 
 
@@ -30,11 +31,11 @@ def test_a_demo_says_how_its_jobs_fought_and_teaches_other_builds_nothing(stoker
     ran = stoker.run("demo", "--plain", "--seconds", "12", "--memory", "480M", TMPDIR=str(tmp_path))
     last = ran.stderr.decode().splitlines()[-1]
     found = re.fullmatch(
-        r"stoker: (\d+) held, \d+ freezes?(?: of \d+ jobs?)?, \d+ killed; "
-        r"plain ninja -j\d+ would have needed (\d+\.?\d*) of 480 MiB",
+        r"stoker: (\d+) waited for memory, \d+ freezes?(?: of \d+ jobs?)?, \d+ killed; "
+        r"plain ninja -j\d+ would have needed ([\d.]+ [MG]iB), the budget is 480 MiB",
         last,
     )
     assert found is not None, last
     assert int(found[1]) > 0
-    assert float(found[2]) > 480
+    assert parse_size(found[2]) > 480 << 20
     assert json.loads(stoker.run("history", "--json").stdout)["jobs"] == 0

@@ -44,20 +44,34 @@ def test_the_pid_is_that_of_the_process_in_the_column_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "width", "text"),
-    [(0.9, 13, "not measured"), (1.9, 8, "unknown"), (2.0, 8, "13.1 MiB"), (9.0, 13, "13.1 MiB")],
+    ("seconds", "text", "unseen"),
+    [(0.9, "too short", "too short"), (1.9, "too short", "too short"), (2.0, "13.1 MiB", "")],
 )
-def test_the_peak_of_a_job_that_ran_for_less_than_two_looks_is_unknown(seconds: float, width: int, text: str) -> None:
+def test_a_job_that_ran_for_less_than_two_looks_was_too_short_to_measure(
+    seconds: float, text: str, unseen: str
+) -> None:
     job = FinishedJob(NAME, "cxx", seconds, START, "ok", int(13.1 * MIB))
-    assert peak_text(job, width) == text
-    assert peak_text(replace(job, peak_rss=None), width) == ""
+    assert peak_text(job) == text
+    assert peak_text(replace(job, peak_rss=None)) == unseen
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_heaviest_jobs_are_those_that_were_measured(width: int) -> None:
+    seen = [(1.5, 900), (1.2, 800), (9.0, 500), (30.0, 300)]
+    jobs = tuple(FinishedJob(f"{n}.o", "cxx", took, START, "ok", mib * MIB) for n, (took, mib) in enumerate(seen))
+    state = story().add(builds.NOW, ev.BuildEnded("done", 0, "")).state
+    ended = replace(state, history=replace(state.history, heaviest=jobs, slowest=jobs))
+    lines = [text_of(line) for line in end_page.summary(at(ended), width, 24, UNICODE)]
+    first = next(n for n, line in enumerate(lines) if line.startswith("heaviest jobs")) + 1
+    assert [line.split()[0] for line in lines[first : first + 4]] == ["2.o", "3.o", "0.o", "1.o"]
+    assert all("too short" in line for line in lines[first + 2 : first + 4])
 
 
 def test_what_ended_lately_and_its_box_do_not_show_a_peak_that_nobody_measured() -> None:
     told = story().add(builds.NOW - 50, ev.JobFinished(70, 1, NAME, "cxx", 1.1, "ok", 3 * MIB))
     state = told.state
-    assert "not measured" in text_of(lately(state, 100, 2, UNICODE)[1])
-    assert "unknown" in text_of(lately(replace(state, level=replace(state.level, target=None)), 100, 2, UNICODE)[1])
+    assert "too short" in text_of(lately(state, 100, 2, UNICODE)[1])
+    assert "too short" in text_of(lately(replace(state, level=replace(state.level, target=None)), 100, 2, UNICODE)[1])
     job = story().state.jobs[70]
     box = "\n".join(map(text_of, last_details(job, state, 80)))
     assert "3.0 MiB or more: too short to be measured" in box

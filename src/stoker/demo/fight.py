@@ -10,7 +10,7 @@ from pathlib import Path
 from stoker.config.paths import BuildPaths
 from stoker.decide.memory.curves import Point
 from stoker.model.events import JobFinished
-from stoker.model.units import format_of
+from stoker.model.units import format_bytes
 from stoker.record.builds import final_state
 from stoker.record.journal_reader import read_kinds
 from stoker.simulate.runner import simulate
@@ -25,11 +25,12 @@ def fight_text(paths: BuildPaths, width: int) -> str:
     more memory than it had."""
     state = final_state(paths)
     killed = sum(lost.count for lost in state.lost.values())
-    text = f"{state.restraint.held} held, {state.restraint.freezes or '0 freezes'}, {killed} killed"
+    text = f"{state.restraint.held} waited for memory, {state.restraint.freezes or '0 freezes'}, {killed} killed"
     wanted = _side_by_side(paths.journal, width)
     if state.machine is None or wanted <= state.machine.memory_budget:
         return text
-    return f"{text}; plain ninja -j{width} would have needed {format_of(wanted, state.machine.memory_budget)}"
+    budget = format_bytes(state.machine.memory_budget)
+    return f"{text}; plain ninja -j{width} would have needed {format_bytes(wanted)}, the budget is {budget}"
 
 
 def _side_by_side(journal: Path, width: int) -> float:

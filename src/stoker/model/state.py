@@ -30,6 +30,7 @@ LEAST_MEASURED = 2.0
 MAX_DECISIONS = 500
 MAX_FAILURES = 100
 MAX_KILLED = 200
+MAX_LONGEST = 3
 MAX_NOTICES = 100
 MAX_OCCASIONS = 8
 MAX_RECENT = 50
@@ -174,6 +175,8 @@ class Job:
     course: Course = field(default_factory=Course)
     held: bool = False
     """Whether it has waited for memory before it began."""
+    held_at: float = 0.0
+    """When it began to wait for memory; of no meaning if it has not."""
     short: bool = False
     """Whether it has been frozen for lack of memory."""
     host: str = ""
@@ -338,12 +341,27 @@ class MemoryUse:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldJob:
+    """A job that waited for memory for so many seconds before it started."""
+
+    output: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Restraint:
     """How many jobs waited for memory and then started; how often one was frozen for lack of it, and how many were."""
 
     held: int = 0
     frozen: int = 0
     frozen_jobs: int = 0
+    longest: tuple[HeldJob, ...] = ()
+    """Those that waited longest, MAX_LONGEST at most."""
+
+    def with_held(self, job: HeldJob) -> Restraint:
+        """One more job has waited and started."""
+        longest = sorted((*self.longest, job), key=lambda held: -held.seconds)[:MAX_LONGEST]
+        return replace(self, held=self.held + 1, longest=tuple(longest))
 
     @property
     def freezes(self) -> str:

@@ -9,7 +9,7 @@ from stoker.model.evolve import evolve
 from stoker.model.killed import death_of
 from stoker.model.reducers import Reducers, scheduler_events
 from stoker.model.reducers.kill_events import with_end, with_lost
-from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, Job, JobHistory, Scheduler
+from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, HeldJob, Job, JobHistory, Scheduler
 
 SHORT_OF_MEMORY = ("memory", "room", "unknown")
 """Causes of waiting (events.WaitCause) that mean that memory is short."""
@@ -72,7 +72,7 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
             restraint = evolve(restraint, frozen=restraint.frozen + 1, frozen_jobs=jobs)
             moved = evolve(moved, short=True)
         if job.state == "on_deck" and job.held:
-            restraint = evolve(restraint, held=restraint.held + 1)
+            restraint = restraint.with_held(HeldJob(job.output, max(0.0, time - job.held_at)))
         frozen_at = time if e.state == "frozen" else None
         moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=job.frozen_for(time))
     return evolve(state, jobs={**state.jobs, e.jid: moved}, restraint=restraint)
@@ -81,9 +81,10 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
 def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, time: float) -> BuildState:
     waiting = {jid: job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"}
     short = e.cause in SHORT_OF_MEMORY
-    held = {jid for jid, job in waiting.items() if short and job.state == "on_deck"}
     explained = {
-        jid: evolve(job, waits=e.why, waits_for=e.cause, waits_since=time, held=job.held or jid in held)
+        jid: evolve(job, waits=e.why, waits_for=e.cause, waits_since=time)
+        if job.held or not (short and job.state == "on_deck")
+        else evolve(job, waits=e.why, waits_for=e.cause, waits_since=time, held=True, held_at=time)
         for jid, job in waiting.items()
     }
     return evolve(state, jobs={**state.jobs, **explained})

@@ -53,6 +53,9 @@ TALL, FAILED_SHOWN = 30, 2
 """Height of the page from which there is room for what a person knows or finds elsewhere, and steps listed that failed
 on a smaller one: the rows belong to the heaviest jobs."""
 
+NAMED = 30
+"""Cells of a job's name in a sentence."""
+
 PEAK_CELLS = 10
 """Cells of a job's peak in those lists."""
 
@@ -93,6 +96,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go
         *([("", over)] if (over := budget_text.over_text(state)) else []),
         *([("governed", restraint)] if (restraint := _restraint(state)) and not closing else []),
         *([("compared", clean(closing))] if closing else []),
+        *([("waited", waited)] if height >= ROOMY and (waited := _waited(state, g)) else []),
         ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
         *([("command", header.shown_command(state))] if height >= TALL else []),
@@ -181,6 +185,14 @@ def _restraint(state: BuildState) -> str:
     return ", ".join([*([waited] if held else []), *([freezes] if freezes else [])])
 
 
+def _waited(state: BuildState, g: Glyphs) -> str:
+    """Return which jobs waited longest for memory, and how long; empty if none did for a second."""
+    jobs = [job for job in state.restraint.longest if job.seconds >= 1]
+    names = distinct_names(job.output for job in jobs)
+    texts = [f"{elide_path(names[j.output], NAMED, g.ellipsis)} for {format_duration(j.seconds)}" for j in jobs]
+    return ("longest " if state.restraint.held > len(jobs) else "") + ", ".join(texts) if texts else ""
+
+
 def _counts(p: Progress, room: int) -> str:
     """Return how many jobs are done, have failed, were killed and not built, were ended by the stop, and never ran:
     each job once."""
@@ -191,7 +203,8 @@ def _counts(p: Progress, room: int) -> str:
 
 def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]:
     """Return the heaviest and the slowest jobs, as far as there is room."""
-    heaviest = list(state.history.heaviest)
+    # What was seen of a job too short to measure is no peak: it would stand among figures without one.
+    heaviest = sorted(state.history.heaviest, key=lambda job: not job.is_measured)
     slowest = list(state.history.slowest)
     if room < 4 or not slowest:
         return []
@@ -232,7 +245,7 @@ def _ranking(
     tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", PEAK_CELLS, right=True), "text_dim")]
     lines = [section(title, width, g, tail)]
     for job in jobs[: max(0, rows - 1)]:
-        peak = peak_text(job, PEAK_CELLS) or g.dash
+        peak = peak_text(job) or g.dash
         cells = [
             Part(" " + pad(TOOL_NAMES[job.tool], 5), TOOL_INKS[job.tool]),
             Part(pad(format_duration(job.seconds), 8, right=True)),

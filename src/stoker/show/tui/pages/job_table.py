@@ -54,7 +54,7 @@ LEARNS = "waits to learn from "
 BRIEFLY = {
     LEARNS: "learns from ",
     "memory kept for ": "kept for ",
-    "one more needs room for all peaks at once": "all peaks would not fit",
+    "one more needs memory for all peaks at once": "all peaks would not fit",
     "would have to be stopped at once": "would stop at once",
 }
 """Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
@@ -70,8 +70,8 @@ _ALONE_AFTER = re.compile(r"runs alone once (\d+) jobs? ha(?:s|ve) ended")
 MOST_DIGITS = 7
 """Characters of two sizes that fit into "mem/expected" with "/", "+" and their unit."""
 
-UNMEASURED = "not measured"
-"""Shown as the peak of a job that was too short to be measured."""
+UNMEASURED = "too short"
+"""Shown as the peak of a job that was too short to measure."""
 
 OLD_REASON = 5.0
 """Age of a reason, in seconds, from which it is shown."""
@@ -101,7 +101,7 @@ COLUMNS = (
     Column("pid", 8, 110),
     Column("time", 7, 0),
     Column("memory", 8, 0),
-    Column("peak", 8, 72),
+    Column("peak", len(UNMEASURED), 72),
     Column("cpu", 6, 64),
 )
 """The columns after the name, for a build that is only watched. Narrow screens keep time and memory; sizes are at most
@@ -111,7 +111,7 @@ GOVERNED = (
     *COLUMNS[:4],
     Column("memory", 8, 0, until_width=70),
     Column("mem/expected", 13, 70),
-    Column("peak", 8, 110),
+    Column("peak", len(UNMEASURED), 110),
     Column("cpu", 6, 76),
 )
 """The same for a governed build, where the expected memory of a job matters more than its peak."""
@@ -209,7 +209,7 @@ def _finished_line(job: FinishedJob, named: str, columns: list[Column], width: i
         "tool": TOOL_NAMES[job.tool],
         "phase": word,
         "time": format_duration(job.seconds),
-        peak: peak_text(job, next((c.width for c in columns if c.title == peak), 0)),
+        peak: peak_text(job),
     }
     tail = [Part(" " + pad(texts.get(c.title, ""), c.width, right=c.right), "text_dim") for c in columns]
     room = max(1, width - width_of(tail) - 2)
@@ -217,13 +217,11 @@ def _finished_line(job: FinishedJob, named: str, columns: list[Column], width: i
     return fit((Part(f"{mark} ", ink), name, *tail), width)
 
 
-def peak_text(job: FinishedJob, width: int) -> str:
-    """Return the peak memory of a job in `width` cells; empty if nobody saw it, and no figure if it was too short."""
-    if not job.peak_rss:
-        return ""
-    if job.is_measured:
-        return format_bytes(job.peak_rss)
-    return UNMEASURED if width >= len(UNMEASURED) else "unknown"
+def peak_text(job: FinishedJob) -> str:
+    """Return the peak memory of a job, or that it was too short to measure; empty if nobody saw a longer one."""
+    if not job.is_measured:
+        return UNMEASURED
+    return format_bytes(job.peak_rss) if job.peak_rss else ""
 
 
 def _end_of(job: FinishedJob, g: Glyphs) -> tuple[str, str, str]:
