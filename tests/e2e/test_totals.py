@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.program import ONE_NINJA_AT_FIRST, Stoker, until
+from support.program import ONE_NINJA_AT_FIRST, PYPI_NINJA, Stoker, until, write_ninja
 
 SELF_MADE = """\
 rule renew
@@ -135,3 +136,24 @@ def test_cmakes_percentage_does_not_count_what_waits_or_runs(stoker: Stoker, tmp
     assert all(percent <= 100 * (done + 1) / (units + 1) for done, percent in told), told
     links = [name for name in outputs(stoker, build) if "link" in name or "libu" in name]
     assert links in ([], ["libu.so"]), "it may be too short to be seen"
+
+
+def test_after_a_failure_what_waits_for_it_will_not_run_and_the_rest_is_left(stoker: Stoker, tmp_path: Path) -> None:
+    """Also to an engine that takes over, whose plan comes long after the failure."""
+    folder = tmp_path / "p"
+    outputs = {"o1": "exit 1", "lib": "touch lib", "app": "touch app"}
+    outputs["o2"] = "while [ ! -e go ]; do sleep 0.05; done; touch o2"
+    write_ninja(folder, list(outputs.items()))
+    text = (folder / "build.ninja").read_text().replace("build lib: sh", "build lib: sh o1")
+    (folder / "build.ninja").write_text(text.replace("build app: sh", "build app: sh || lib"))
+    build = stoker.detach(PYPI_NINJA, "-C", str(folder), "-k0", jobs=2)
+    try:
+        until(lambda: stoker.status(build)["progress"]["will_not_run"] == 2, "lib and app, which cannot be built")
+        engine = stoker.engine_pid(build)
+        os.kill(engine, signal.SIGKILL)
+        until(lambda: stoker.engine_pid(build) != engine, "another engine")
+        until(lambda: b"2 will not run" in stoker.run("status", build).stdout, "the same from its successor")
+    finally:
+        (folder / "go").touch()
+    progress = stoker.ended(build)["progress"]
+    assert (progress["finished"], progress["failed"], progress["total"]) == (1, 1, 4)
