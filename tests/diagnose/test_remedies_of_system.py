@@ -22,6 +22,14 @@ MERGE_IN_CONFLICT = (
     " git merge b; } >log; gcc -fsyntax-only a.c"
 )
 
+DEBIAN_SOURCES = {
+    "p/debian/control": "Source: p\nMaintainer: x <x@x.invalid>\n\nPackage: p\nArchitecture: all\nDescription: x\n",
+    "p/debian/changelog": "p (1-1) unstable; urgency=low\n\n  * x\n\n"
+    " -- x <x@x.invalid>  Thu, 01 Jan 2026 00:00:00 +0000\n",
+    "p/debian/source/format": "3.0 (quilt)\n",
+    "p/f": "one\n",
+}
+
 CASES = [
     Case(
         "git-authentication",
@@ -365,14 +373,7 @@ CASES = [
     ),
     Case(
         "debian-source",
-        {
-            "p/debian/control": "Source: p\nMaintainer: x <x@x.invalid>\n\nPackage: p\nArchitecture:"
-            " all\nDescription: x\n",
-            "p/debian/changelog": "p (1-1) unstable; urgency=low\n\n  * x\n\n"
-            " -- x <x@x.invalid>  Thu, 01 Jan 2026 00:00:00 +0000\n",
-            "p/debian/source/format": "3.0 (quilt)\n",
-            "p/f": "one\n",
-        },
+        DEBIAN_SOURCES,
         f"test -e p/.git || {{ tar czf p_1.orig.tar.gz --exclude debian p; cd p; {GIT} init -q; git add .;"
         f' {GIT} commit -qm a; echo two >made; cd ..; }}; cd p; eval "$FIRST"; dpkg-source -b .',
         "git clean -fdx",
@@ -394,6 +395,59 @@ CASES = [
         "git checkout --theirs",
         "git checkout --theirs a.c; {}",
         "git gcc",
+    ),
+    Case(
+        "debian-orig-missing",
+        DEBIAN_SOURCES,
+        "cd p; dpkg-source -b .",
+        "--exclude debian",
+        "tar czf p_1.orig.tar.gz --exclude debian p; {}",
+        "dpkg-source",
+    ),
+    Case(
+        "submodule-shallow",
+        {".keep": ""},
+        "export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=protocol.file.allow GIT_CONFIG_VALUE_0=always"
+        " GIT_CONFIG_KEY_1=protocol.version GIT_CONFIG_VALUE_1=0; "
+        f"test -e c || {{ {GIT} init -q s; {GIT} -C s commit -q --allow-empty -m a; {GIT} init -q p; cd p;"
+        f" {GIT} submodule --quiet add file://$PWD/../s t; {GIT} commit -qm a; cd ..;"
+        f" {GIT} -C s commit -q --allow-empty -m b; {GIT} clone -q p c; }}; cd c;"
+        ' eval "$FIRST"; git submodule update --init ${DEPTH---depth 1}',
+        "fetch --unshallow",
+        "export DEPTH= FIRST='git -C t fetch --unshallow'; {}",
+        "git",
+    ),
+    Case(
+        "git-config-faulty",
+        {"f": "one\n"},
+        "test -e .git || { git init -q; echo '<<<<<<< HEAD' >>.git/config; }; git status",
+        "delete the line",
+        "sed -i /HEAD/d .git/config; {}  # delete the line",
+        "git",
+    ),
+    Case(
+        "symbolic-link-loop",
+        {"d/a.h": "", "m.c": "int x;\n"},
+        "test -h inc || ln -s inc inc; gcc -fsyntax-only m.c -include inc/a.h",
+        "ln -sfn $(pwd)/",
+        "ln -sfn $(pwd)/d inc; {}",
+        "gcc",
+    ),
+    Case(
+        "name-taken",
+        {"build/old": ""},
+        "mkdir build",
+        "delete it",
+        "rm -r build; {}  # delete it",
+        "mkdir",
+    ),
+    Case(
+        "url-malformed",
+        {"f": "one\n"},
+        'curl -fsS -o out "$URL"',
+        "export it",
+        "export URL=file://$PWD/f; {}  # export it",
+        "curl",
     ),
 ]
 
