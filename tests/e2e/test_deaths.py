@@ -105,3 +105,18 @@ def test_what_a_killed_shell_leaves_stopped_does_not_hold_up_its_ninja(
         os.kill(shell.pid, signal.SIGCONT)
     until(lambda: not stopped([sleeper.pid]), "the end of it, or its going on")
     stoker.run("stop", "--force", build)
+
+
+def test_jobs_that_waited_as_their_ninja_was_killed_have_not_failed(stoker: Stoker, tmp_path: Path) -> None:
+    folder = write_ninja(tmp_path / "b", [(f"o{n}", "sleep 600; true") for n in range(8)])
+    build = stoker.detach(PYPI_NINJA, "-C", str(folder), "-j6", jobs=2)
+    until(lambda: stoker.status(build)["progress"]["on_deck"] == 4, "four on deck")
+    until(lambda: stoker.status(build)["progress"]["total_known"], "the plan")
+    os.kill(stoker.supervisor(build)["build_pid"], signal.SIGKILL)
+    end = stoker.ended(build)
+    assert (end["state"], end["reason"]) == ("failed", "killed by signal 9 (Killed)")
+    progress = end["progress"]
+    assert (progress["finished"], progress["killed"], progress["total"]) == (0, 0, 8)
+    assert progress["failed"] <= 2, "two ran: they may have ended before anybody saw that ninja had"
+    rows = stoker.run("export", "--format", "csv", build).stdout.decode().splitlines()
+    assert sum(",interrupted," in row for row in rows) >= 4

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stoker.engine.jobs.managed_job import Life
 from stoker.engine.jobs.scheduler_book import PATIENCE_TICKS, SchedulerBook
 from stoker.engine.jobs.table import JobTable
 from stoker.model.events import JobFinished
@@ -90,6 +91,16 @@ def test_a_vanished_job_has_not_failed_while_something_is_left_of_it_that_ninja_
     for _ in range(9):
         assert b.settle(at_once=False, is_left=lambda _job: True) == []
     assert [(f.jid, f.outcome) for f in b.settle(at_once=False)] == [(1, "failed")]
+
+
+def test_what_a_killed_ninja_leaves_behind_has_not_failed() -> None:
+    """A ninja that ends waits for all its jobs."""
+    b = book()
+    for jid, life in enumerate((Life.ON_DECK, Life.FROZEN, Life.RUNNING, Life.RUNNING), 1):
+        b.table.add(managed_job(jid, life, use=use(f"{jid}.o")))
+    b.all_vanished(START + 3, START + 3)
+    ends = b.settle(at_once=True, outlived=[3])
+    assert [f.outcome for f in ends] == ["interrupted", "interrupted", "interrupted", "failed"]
 
 
 def test_a_record_that_comes_before_the_death_is_seen_counts_once() -> None:

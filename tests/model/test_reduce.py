@@ -339,6 +339,17 @@ def test_what_a_stop_ended_of_a_make_neither_failed_nor_finished_and_there_is_no
     assert (progress_of(state).share, progress_of(state).total_known) == (None, False)
 
 
+def test_what_a_killed_ninja_left_behind_has_not_failed_and_what_it_had_yet_to_do_is_not_done() -> None:
+    plan = ev.SchedulerPlanned(1, 5, "dry-run", {"cxx": 5})
+    running = ev.JobStarted(1, 1, 201, "a.o", "cxx", 1004.0)
+    waiting = ev.JobStarted(2, 1, 202, "b.o", "cxx", 1004.0, state="on_deck")
+    ends = [ev.JobFinished(n, 1, f"{n}.o", "cxx", 1.0, "interrupted") for n in (1, 2)]
+    state = reduce_all(records([*BEGIN, plan, running, waiting, *ends, ev.SchedulerEnded(1)]))
+    progress = progress_of(state)
+    assert (progress.failed, progress.finished, progress.total) == (0, 0, 5)
+    assert (progress.interrupted, progress.never_ran) == (1, 4)
+
+
 def test_what_failed_in_a_make_before_a_stop_has_failed() -> None:
     failure = ev.FailureFound("c.o", "", 1, (), 50, 60)
     state = reduce_all(records([*MAKE_STOPPED[:7], failure, *MAKE_STOPPED[7:]]))
@@ -571,7 +582,15 @@ any_event: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.JobsBlocked, sids, sids),
     st.builds(ev.SchedulerEnded, sids),
     st.builds(ev.JobStarted, jids, sids, sids, names, tools, st.floats(0, 9)),
-    st.builds(ev.JobFinished, st.none() | jids, sids, names, tools, st.floats(0, 9), st.sampled_from(["ok", "failed"])),
+    st.builds(
+        ev.JobFinished,
+        st.none() | jids,
+        sids,
+        names,
+        tools,
+        st.floats(0, 9),
+        st.sampled_from(["ok", "failed", "interrupted"]),
+    ),
     st.builds(
         ev.Sampled,
         st.just(MACHINE),

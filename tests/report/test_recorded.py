@@ -140,3 +140,12 @@ def test_the_cpu_time_of_what_ended_before_it_was_looked_at_is_not_known() -> No
     assert build_of([start, end]).jobs[0].cpu is None
     idle = sampled(JobSample(1, 300, 0.0, "sleep"))
     assert build_of([start, idle, idle, end]).jobs[0].cpu == 0.0
+
+
+def test_jobs_that_a_stop_ended_have_not_failed() -> None:
+    job = ev.JobStarted(1, 1, 7, "a.o", "cxx", 1004.0)
+    waiting = ev.JobStarted(2, 1, 8, "b.o", "cxx", 1004.0, state="on_deck")
+    ends = [ev.JobFinished(jid, 1, output, "cxx", 1.0, "failed") for jid, output in ((1, "a.o"), (2, "b.o"))]
+    assert [j.fate for j in build_of([job, waiting, *ends]).jobs] == ["failed", "failed"]
+    stopped = build_of([job, waiting, ev.StopRequested("ann", force=False), *ends])
+    assert [j.fate for j in stopped.jobs] == ["interrupted", "interrupted"]

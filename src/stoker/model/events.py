@@ -22,7 +22,7 @@ JOURNAL_VERSION = 1
 """Version of the journal's format; increased only when an older reader would misread a newer journal."""
 
 Outcome = Literal["done", "failed", "stopped"]
-JobOutcome = Literal["ok", "failed", "unknown", "dropped"]
+JobOutcome = Literal["ok", "failed", "unknown", "dropped", "interrupted"]
 """dropped: it was on deck when another job failed, and never ran: ninja would not have started it without stoker."""
 
 JobState = Literal["running", "frozen", "on_deck"]

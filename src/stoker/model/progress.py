@@ -153,7 +153,8 @@ def _total(scheduler: Scheduler, live: int, *, broken_off: bool) -> int:
     """
     seen = scheduler.finished + scheduler.failed + scheduler.killed + scheduler.interrupted + live
     planned = scheduler.plan.total if scheduler.plan is not None else None
-    ended_well = scheduler.ended is not None and not (scheduler.failed or scheduler.killed or broken_off)
+    incomplete = scheduler.failed or scheduler.killed or scheduler.interrupted or broken_off
+    ended_well = scheduler.ended is not None and not incomplete
     return seen if planned is None or ended_well else max(planned, seen)
 
 

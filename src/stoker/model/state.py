@@ -109,7 +109,8 @@ class Scheduler:
     failures: int | None = None
     """How many jobs may fail until it starts nothing more, as in events.SchedulerStarted."""
     interrupted: int = 0
-    """How many jobs had begun when a stop of the build ended them: they have neither failed nor finished."""
+    """How many jobs had begun when a stop of the build, or their scheduler's death, ended them: they have neither
+    failed nor finished."""
     blocked: int = 0
     """How many jobs wait for failed ones, as in events.JobsBlocked."""
 

@@ -21,7 +21,7 @@ TraceEvent = dict[str, Any]
 BUILD, SHORT, STEPS, FIRST_COMPILER = 1, 2, 3, 100
 """Numbers of the processes."""
 
-COLOURS = {"failed": "terrible", "killed": "bad", "unknown": "grey", "running": "grey"}
+COLOURS = {"failed": "terrible", "killed": "bad", "unknown": "grey", "interrupted": "grey", "running": "grey"}
 """Catapult's names of colours (`ColorScheme`), for jobs that did not end well; others get one by their names."""
 
 

@@ -111,7 +111,7 @@ def _recorded(journal: Path) -> tuple[list[Output], bool]:
             folders[event.sid] = event.directory
         elif isinstance(event, SchedulerPlanned):
             nvcc = nvcc or event.tools.get("nvcc", 0) > 0
-        elif isinstance(event, JobFinished) and event.outcome != "failed":
+        elif isinstance(event, JobFinished) and event.outcome not in ("failed", "interrupted"):
             left -= 1
             if event.tool != "nvcc" or _CUDA_OUTPUT.fullmatch(event.output):
                 outputs[Output(Path(folders.get(event.sid, "/"), event.output), event.tool)] = None

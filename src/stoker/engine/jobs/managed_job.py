@@ -103,6 +103,7 @@ class ManagedJob:
     whole: bool = False
     watched: bool = True
     doom: Doom = ""
+    was_stopped: bool = False
     # Results of orders.
     idle: float = 0.0
     alone: bool = False

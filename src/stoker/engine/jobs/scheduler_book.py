@@ -7,7 +7,7 @@ no log: there an exit is the end. Unaware of processes and of the journal; a job
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from stoker.engine.jobs.managed_job import EXITED, RUNNING, ManagedJob
@@ -219,12 +219,15 @@ class SchedulerBook:
         *,
         at_once: bool,
         unrecorded: JobOutcome = "failed",
+        outlived: Collection[int] = (),
         is_left: Callable[[ManagedJob], bool] = lambda _job: False,
     ) -> list[JobFinished]:
         """Give up on records, after a reading of the log: jobs without one for long enough have failed.
 
         Not if an unmatched record may be theirs, nor if ninja has recorded all that it had to do, nor, unless
-        `at_once`, if something `is_left` of them: ninja waits for every process that can write to its pipe.
+        `at_once`, if something `is_left` of them: ninja waits for every process that can write to its pipe. A ninja
+        that ends waits for all its jobs: one that was killed leaves those interrupted that stoker had stopped, or whose
+        numbers are among `outlived`.
         """
         ended: list[JobFinished] = []
         complete = at_once and self._is_complete()
@@ -240,7 +243,9 @@ class SchedulerBook:
                 self._spare.remove(spare)
                 ended.append(self._end_well(job, spare, job.tool, counted=False))
             else:
-                end = self._lose(job, "unknown" if complete else unrecorded)
+                cut_off = at_once and unrecorded == "failed" and (job.was_stopped or job.jid in outlived)
+                outcome: JobOutcome = "unknown" if complete else "interrupted" if cut_off else unrecorded
+                end = self._lose(job, outcome)
                 ended.append(replace(end, counted=False) if complete else end)
         return ended
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from stoker.contract.process import Key
+from stoker.contract.process import Key, lives
+from stoker.engine.jobs.managed_job import EXITED
 from stoker.engine.jobs.newborn import left_behind
 from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.engine.jobs.table import JobTable
@@ -146,14 +147,15 @@ class SchedulerTable:
         return events
 
     def _close(self, tracked: Tracked, last_tick: float, now: float) -> list[ev.Event]:
-        """A job without a record has failed, if there were any records."""
+        """A job without a record has failed, if there were any records, and if the scheduler had not left it alive."""
         book = tracked.book
         lost = tracked.log is not None and tracked.log.lost
+        outlived = [job.jid for job in self._jobs.open_jobs(book.sid) if job.life is not EXITED and lives(job.job.key)]
         book.end_all(last_tick, now)
         events: list[ev.Event] = [
             *book.end_unrecorded(),
             *self._read(tracked, now, just_scanned=True),
-            *book.settle(at_once=True, unrecorded="unknown" if lost else "failed"),
+            *book.settle(at_once=True, unrecorded="unknown" if lost else "failed", outlived=outlived),
             ev.SchedulerEnded(book.sid),
         ]
         if tracked.log is not None and all(other.log is not tracked.log for other in self._tracked.values()):

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from stoker.contract.process import Key
 from stoker.decide.memory.curves import Curve
-from stoker.engine.jobs.managed_job import EXITED, NEXT, WAITING, Doom, Life, ManagedJob
+from stoker.engine.jobs.managed_job import EXITED, NEXT, STOPPED, WAITING, Doom, Life, ManagedJob
 from stoker.model import events as ev
 from stoker.model import state as state_of
 from stoker.model.lessons import Lesson
@@ -34,6 +34,7 @@ _END_OF: Mapping[ev.JobOutcome, Life] = {
     "unknown": Life.UNRECORDED,
     "failed": Life.FAILED,
     "dropped": Life.DROPPED,
+    "interrupted": Life.UNRECORDED,
 }
 
 
@@ -270,7 +271,7 @@ class JobTable:
         job = self._by_key.pop(key, None)
         if job is None:
             return None
-        job.rss = 0
+        job.rss, job.was_stopped = 0, job.life in STOPPED
         if job.ended:  # its record came first
             del self._jobs[job.jid]
             return job
@@ -312,7 +313,7 @@ class JobTable:
         if life is Life.DROPPED or job.was_away:  # what it held and used was on another machine
             self._expected.lost(job.jid)
             return event
-        well = event.outcome != "failed"
+        well = event.outcome not in ("failed", "interrupted")
         lesson = self._expected.finished(job.jid, event.output, event.tool, job.job.argv, well, seconds)
         return replace(event, lesson=lesson, archs=job.seen.archs)
 

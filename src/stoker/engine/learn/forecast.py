@@ -336,7 +336,7 @@ class Forecast:
         """The edge has ended, well or not, unless it was killed."""
         if self._was_killed(event):
             remaining.put_back(edge)
-        elif event.outcome == "failed":
+        elif event.outcome in ("failed", "interrupted"):
             remaining.fail(edge)
         else:
             remaining.finish(edge)

@@ -117,7 +117,10 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
     if e.outcome == "dropped":
         return scheduler_events.changed(state, e.sid, dropped=scheduler.dropped + 1 if scheduler else 0)
     death = None if e.outcome == "ok" else death_of(state, e.output, e.jid)
-    fate: Fate = e.outcome
+    began = seen is not None and seen.running_since is not None
+    if e.outcome == "interrupted" and death is None:
+        return _interrupted(state, scheduler, e.sid, began=began)
+    fate: Fate = "failed" if e.outcome == "interrupted" else e.outcome
     if death is not None:
         fate = "killed"
         state = evolve(state, lost=with_lost(state.lost, death, e.seconds))
@@ -129,10 +132,18 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         state = _with_host(state, e.host)
     if scheduler is None:
         return state
-    began = seen is not None and seen.running_since is not None
     counted = _counted(scheduler, e, fate, stopping=state.phase == "stopping", began=began)
     offset = e.log_offset if e.log_offset is not None else scheduler.log_offset
     return evolve(state, schedulers={**state.schedulers, e.sid: evolve(counted, log_offset=offset)})
+
+
+def _interrupted(state: BuildState, scheduler: Scheduler | None, sid: int, *, began: bool) -> BuildState:
+    """A job's scheduler was killed before the job ended; one that had not begun never runs."""
+    if scheduler is None:
+        return state
+    if began:
+        return scheduler_events.changed(state, sid, interrupted=scheduler.interrupted + 1)
+    return scheduler_events.changed(state, sid, dropped=scheduler.dropped + 1)
 
 
 def _with_host(state: BuildState, host: str) -> BuildState:

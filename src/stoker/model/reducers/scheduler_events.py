@@ -65,7 +65,7 @@ def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, _time: float) 
 def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> BuildState:
     jobs, leaving = ({jid: job for jid, job in of.items() if job.sid != e.sid} for of in (state.jobs, state.leaving))
     ended = state.schedulers.get(e.sid)
-    if ended is not None and not (ended.failed or ended.killed or ended.dropped):
+    if ended is not None and not (ended.failed or ended.killed or ended.dropped or ended.interrupted):
         state = evolve(state, schedulers=with_successor(state.schedulers, e.sid, ended.finished))
     others_run = any(s.ended is None for s in state.schedulers.values() if s.sid != e.sid)
     runs_again = ended is not None and ended.killed > 0
