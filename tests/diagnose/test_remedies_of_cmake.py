@@ -226,7 +226,7 @@ CASES = [
             "  enable_language(Fortran)\nendif()\n"
         },
         "cmake=$(command -v cmake); rm -rf b; PATH=/nowhere $cmake -G 'Unix Makefiles' -B b"
-        " -DCMAKE_MAKE_PROGRAM=/usr/bin/make $OPTIONS",
+        " -DCMAKE_MAKE_PROGRAM=/usr/bin/make -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF $OPTIONS",
         "-DENABLE_FORTRAN=OFF",
         'rm() { /bin/rm "$@"; }; export OPTIONS=-DENABLE_FORTRAN=OFF; {}',
         "cmake make",

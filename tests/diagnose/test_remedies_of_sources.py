@@ -9,7 +9,7 @@ import pytest
 from support.remedies import NONE, Case, check_that_it_repairs, records_of
 
 PROTO = (
-    "m.o: m.pb.cc\n\tg++ -Iinclude -c m.pb.cc -o m.o\n"
+    "m.o: m.pb.cc\n\tg++ -nostdinc -Iinclude -c m.pb.cc -o m.o\n"
     "m.pb.cc: m.proto\n\tprintf '#include \"m.pb.h\"\\n' >m.pb.cc\n"
     "\tprintf '#include <google/protobuf/message.h>\\n' >m.pb.h\n"
 )
