@@ -337,6 +337,17 @@ def test_only_those_that_have_not_begun_wait_for_a_job_that_has_not_begun_itself
     assert world.whys("run c alone") == ["by request; 1 other waits until it has ended"], "it waits for a and b"
 
 
+def test_an_end_of_a_pause_promises_no_more_than_the_level_allows(world: World) -> None:
+    births = world.start("a", "b", "c")
+    see(lambda: world.stopped(births) == [False, False, True])
+    world.hand("pause", now=True)
+    see(lambda: all(world.stopped(births)))
+    world.hand("level", jobs=1)
+    world.hand("resume")
+    assert world.whys("unpause") == ["asked for: of 2 frozen the level of 1 lets 1 go on, 1 on deck wait"]
+    see(lambda: sum(world.stopped(births)) == 2)
+
+
 def test_an_end_of_a_pause_counts_only_what_the_pause_froze(world: World) -> None:
     births = world.start("a", "b", "c")
     world.hand("job", jid=1, act="freeze")

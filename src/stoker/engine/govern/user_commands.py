@@ -84,9 +84,14 @@ class UserCommands:
         if self._level_control.paused == "no":
             raise CommandRefused("the build is not paused")
         self._level_control.order(replace(self._level_control.orders, paused="no"))
-        by_pause = sum(job.moved_by == "word" for job in self._jobs.having(Life.FROZEN))
-        freed = f"lets {by_pause} frozen go on, " if by_pause else ""
-        return [ev.Decided(who, "unpause", f"asked for: {freed}{len(self._jobs.on_deck())} on deck may start")]
+        frozen = sum(job.moved_by == "word" for job in self._jobs.having(Life.FROZEN))
+        level = self._level_control.level
+        places = max(0, level - self._running())
+        freed = f"lets {frozen} frozen go on, " if frozen else ""
+        if frozen > places:
+            freed = f"of {frozen} frozen the level of {level} lets {places} go on, "
+        waits = "may start" if places > frozen else "wait"
+        return [ev.Decided(who, "unpause", f"asked for: {freed}{len(self._jobs.on_deck())} on deck {waits}")]
 
     # -- single jobs -------------------------------------------------------------------------------------------
 
