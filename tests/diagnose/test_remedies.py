@@ -101,8 +101,19 @@ CASES = [
             "m.c": "#include <math.h>\nint main(int n, char **v) { return (int)pow(n, n + 0.5); }\n",
         },
         CMAKE.format(""),
-        '-DCMAKE_C_STANDARD_LIBRARIES="-lm -lpthread -ldl -lrt -latomic"',
-        CMAKE.format('-DCMAKE_C_STANDARD_LIBRARIES="-lm -lpthread -ldl -lrt -latomic"'),
+        '-DCMAKE_C_STANDARD_LIBRARIES="-lm -lpthread -ldl -lrt"',
+        CMAKE.format('-DCMAKE_C_STANDARD_LIBRARIES="-lm -lpthread -ldl -lrt"'),
+    ),
+    Case(
+        "undefined-atomic",
+        {
+            "CMakeLists.txt": f"{C}add_executable(app m.c)\n",
+            "m.c": "struct s { long a, b; };\nstruct s x, y;\n"
+            "int main(void) { __atomic_load(&x, &y, __ATOMIC_SEQ_CST); return 0; }\n",
+        },
+        CMAKE.format(""),
+        "-DCMAKE_C_STANDARD_LIBRARIES=-latomic",
+        CMAKE.format("-DCMAKE_C_STANDARD_LIBRARIES=-latomic"),
     ),
     Case(
         "undefined-openmp",

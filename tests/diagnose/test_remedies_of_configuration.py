@@ -243,11 +243,64 @@ CASES = [
         "make",
     ),
     Case(
-        "make-syntax",
+        "make-recursive-variable",
+        {"Makefile": "CFLAGS = $(CFLAGS) -O2\nall:\n\t@true $(CFLAGS)\n"},
+        "make",
+        "NAME := $(NAME) more",
+        "sed -i 's/^CFLAGS = /CFLAGS := /' Makefile; {}  # NAME := $(NAME) more",
+        "make",
+    ),
+    Case(
+        "make-target-patterns",
+        {"Makefile": "all: ; @true\n-include a.d\n", "a.d": "a.o: C:/src/a.c: b.h\n"},
+        "make",
+        "find . -name '*.d' -delete",
+        "find . -name '*.d' -delete; {}",
+        "make",
+    ),
+    Case(
+        "cmake-rpath-as-expected",
+        {
+            "CMakeLists.txt": f"{C}add_library(x SHARED a.c)\n"
+            "add_executable(m main.c)\ntarget_link_libraries(m x)\ninstall(TARGETS m x)\n",
+            "a.c": "int x;\n",
+            "main.c": MAIN,
+        },
+        "rm -rf b; cmake -B b -DCMAKE_INSTALL_PREFIX=$PWD/i -DCMAKE_INSTALL_RPATH=$PWD/i/lib $OPTIONS"
+        ' && cmake --build b && if [ ! "$OPTIONS" ]; then cp /bin/true b/m; fi && cmake --install b',
+        "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON",
+        "export OPTIONS=-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON; {}",
+        "cmake gcc make",
+    ),
+    Case(
+        "cmake-folder-outside",
+        {
+            "p/CMakeLists.txt": f"{NONE}add_subdirectory(../common)\n",
+            "common/CMakeLists.txt": "",
+        },
+        "rm -rf b; cmake -S p -B b",
+        "${CMAKE_BINARY_DIR}/lib)",
+        "sed -i 's,common),common ${CMAKE_BINARY_DIR}/lib),' p/CMakeLists.txt; {}  # ${CMAKE_BINARY_DIR}/lib)",
+        "cmake",
+    ),
+    Case(
+        "cmake-language-not-enabled",
+        {
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.22)\nadd_library(x STATIC a.c)\n"
+            "set_target_properties(x PROPERTIES LINKER_LANGUAGE C)\nproject(p LANGUAGES NONE)\n",
+            "a.c": "int x;\n",
+        },
+        "rm -rf b; cmake -B b",
+        "enable_language(C)",
+        "sed -i 's/^project.*/project(p LANGUAGES NONE)\\nenable_language(C)/' CMakeLists.txt; {}",
+        "cmake gcc",
+    ),
+    Case(
+        "make-recipe-tabs",
         {"Makefile": "all:\n    true\n"},
         "make",
-        "recipes begin with a tab",
-        "sed -i 's/^ \\+/\\t/' Makefile; {}  # recipes begin with a tab",
+        "sed -i '5s/^ \\+/\\t/' Makefile",
+        "sed -i 's/^ \\+/\\t/' Makefile; {}  # sed -i '5s/^ \\+/\\t/' Makefile",
         "make",
     ),
     Case(
