@@ -770,14 +770,16 @@ CASES = [
         "gcc",
     ),
     Case(
-        "abi-undefined-reference",
+        "string-of-old-abi",
         {
-            "a.cpp": "#include <string>\nint size(const std::string &s) { return s.size(); }\n",
-            "m.cpp": "#include <string>\nint size(const std::string &s);\nint main() { return size(std::string()); }\n",
+            "a.cpp": "#include <string>\nint size(const std::string &s) { return s.size(); }\n"
+            "int last(const std::string &s) { return s.back(); }\n",
+            "m.cpp": "#include <string>\nint size(const std::string &s);\nint last(const std::string &s);\n"
+            "int main() { return size(std::string()) + last(std::string()); }\n",
         },
-        "g++ -c $CXXFLAGS a.cpp && g++ -D_GLIBCXX_USE_CXX11_ABI=0 m.cpp a.o -o app",
-        "-D_GLIBCXX_USE_CXX11_ABI=0",
-        "export CXXFLAGS=-D_GLIBCXX_USE_CXX11_ABI=0; {}",
+        "g++ -c a.cpp && g++ ${CXXFLAGS--D_GLIBCXX_USE_CXX11_ABI=0} m.cpp a.o -o app",
+        "-D_GLIBCXX_USE_CXX11_ABI=1",
+        "export CXXFLAGS=-D_GLIBCXX_USE_CXX11_ABI=1; {}",
     ),
     Case(
         "libstdcxx-too-old",

@@ -30,6 +30,15 @@ EXPORTED = (
 
 CASES = [
     Case(
+        "cmake-link-rule-replaced",
+        {"CMakeLists.txt": f"{C}add_executable(app m.c)\n", "m.c": MAIN},
+        'rm -rf b; eval "cmake -G Ninja -B b ${FIRST--DCMAKE_C_LINK_EXECUTABLE=/usr/bin/ld} -S ." >log;'
+        ' test -n "${FIRST-x}" && echo cmake -DCMAKE_C_LINK_EXECUTABLE=/usr/bin/ld; ninja -C b',
+        "Take -DCMAKE_C_LINK_EXECUTABLE and its like",
+        "export FIRST=; {}  # Take -DCMAKE_C_LINK_EXECUTABLE and its like",
+        "cmake ninja gcc",
+    ),
+    Case(
         "cmake-unknown-command",
         {
             "CMakeLists.txt": f"{NONE}function(project_add_library)\nendfunction()\nadd_subdirectory(lib)\n",
