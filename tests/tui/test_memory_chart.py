@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from stoker.model import events as ev
 from stoker.model.samples import JobSample
 from stoker.show.tui.pages import dashboard_page, gantt, memory_chart
@@ -159,3 +161,12 @@ def test_a_limit_just_below_the_upper_edge_is_labelled_once() -> None:
     top, label = memory_top(50.0 * GIB, 55.0 * GIB)
     lines = chart([Area([50.0 * GIB], "memory")], top, 30, UNICODE, label, limit=55.0 * GIB, limit_label="55.0 GiB")
     assert [text_of(line)[:8].strip() for line in lines[:3]] == ["", "55.0 GiB", ""]
+
+
+@pytest.mark.parametrize("rows", range(2, 40))
+def test_a_line_at_the_upper_edge_or_between_two_rows_has_a_cell_in_one_row(rows: int) -> None:
+    values = [100.0, 100.4, *(100 * part / rows for part in range(1, rows))]
+    lines = chart([Area(values, "text", line=True)], 100, rows, UNICODE, "100 %")
+    cells = [text_of(line)[AXIS_WIDTH:].ljust(len(values)) for line in lines]
+    assert cells[0][:2] == UNICODE.edges[-1] * 2
+    assert all(sum(row[column] in UNICODE.edges for row in cells) == 1 for column in range(len(values)))

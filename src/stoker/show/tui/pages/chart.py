@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stoker.model.units import format_bytes
 from stoker.show.tui.pages.lines import Line, Part, pad
@@ -64,15 +64,17 @@ def chart(
     """Return `rows` lines with the axis at the left. `top` is the value at the upper edge; `limit` is a dashed line,
     whose label takes precedence over that of the upper edge: one label is not written twice."""
     columns = len(areas[0].values) if areas else 0
+    # In whole rows, as a share of a row that is computed from its floor may round to a little above 1.
+    heights = [replace(area, values=[min(value / top, 1.0) * rows for value in area.values]) for area in areas]
     limit_row = None if limit is None else min(rows - 1, max(0, int((1 - limit / top) * rows)))
     lines: list[Line] = []
     for row in range(rows):
-        floor = top * (rows - 1 - row) / rows
         label = top_label * (top_label != limit_label) if row == 0 else "0" if row == rows - 1 else ""
         if row == limit_row and limit_label:
             label = limit_label
         axis = Part(pad(label, AXIS_WIDTH - 2, right=True) + f" {g.axis}", "text_dim")
-        cells = [_cell(areas, i, floor, top / rows, g, row == limit_row, limit_ink) for i in range(columns)]
+        below = rows - 1 - row
+        cells = [_cell(heights, i, below, g, row == limit_row, limit_ink) for i in range(columns)]
         lines.append((axis, *_merged(cells)))
     return lines
 
@@ -89,11 +91,10 @@ def memory_top(peak: float, budget: float) -> tuple[float, str]:
     return top, format_bytes(top)
 
 
-def _cell(
-    areas: Sequence[Area], column: int, floor: float, height: float, g: Glyphs, on_limit: bool, limit_ink: str
-) -> Part:
+def _cell(areas: Sequence[Area], column: int, below: int, g: Glyphs, on_limit: bool, limit_ink: str) -> Part:
+    """Return the cell of a column that has so many rows `below` it, of areas whose values are heights in rows."""
     for area in areas:
-        share = (area.values[column] - floor) / height
+        share = area.values[column] - below
         if share <= 0:
             continue
         if area.line:
