@@ -8,6 +8,7 @@ import pytest
 
 from stoker.model import events as ev
 from stoker.show.tui.home import HomeApp, HomeRow
+from stoker.show.tui.pages.job_list import ORDERS
 from stoker.show.tui.pages.names import MAX_NAME, distinct_names, matches, plain_name
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen, TimelineScreen
 from stoker.show.tui.screens.failures_screen import FailuresScreen
@@ -100,12 +101,24 @@ async def test_jobs_are_sorted_by_what_a_key_goes_through() -> None:
         assert "by name▾" in rows(text_of(app))[0]
 
 
-async def test_sorting_shows_the_jobs_that_come_first_wherever_the_cursor_was() -> None:
-    async with shown(governed(), "G", "greater_than_sign", size=(80, 24)) as (app, _pilot):
-        after = rows(text_of(app))[1]
-        assert after.startswith("▸"), "the heaviest is picked"
+@pytest.mark.parametrize("key", ["greater_than_sign", "less_than_sign"])
+async def test_sorting_leaves_the_picked_job_picked_and_in_sight(key: str) -> None:
+    async with shown(governed(), "G", size=(80, 24)) as (app, pilot):
+        assert isinstance(app.screen, DashboardScreen)
+        picked = app.screen.picked
+        assert picked is not None
+        for _ in ORDERS:
+            await pilot.press(key)
+            await settle(pilot)
+            assert app.screen.cursor == picked.jid
+            assert any(picked.output.rpartition("/")[2] in line for line in rows(text_of(app)))
+
+
+async def test_sorting_picks_no_job() -> None:
     async with shown(governed(), "greater_than_sign", size=(80, 24)) as (app, _pilot):
-        assert rows(text_of(app))[1][2:].split()[0] == after[2:].split()[0]
+        assert isinstance(app.screen, DashboardScreen)
+        assert app.screen.cursor is None
+        assert not any(line.startswith("▸") for line in rows(text_of(app)))
 
 
 async def test_largest_first_while_others_come_and_go() -> None:

@@ -135,12 +135,9 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self._order_by(ORDERS[(ORDERS.index(self.order) + by) % len(ORDERS)])
 
     def _order_by(self, order: Order) -> None:
-        """Sort the jobs, and show them from the first on: a cursor further down would hide those asked for."""
+        """Sort the jobs. The picked one stays picked: the next key would act on another one."""
         self.order = order
-        if self.picked is not None:
-            self._pick_at(0)
-        else:
-            self.redraw()
+        self.redraw()
 
     def _sort_by(self, column: str) -> None:
         """Sort the jobs by the column, if they can be sorted by it."""
