@@ -261,6 +261,28 @@ async def test_a_key_acts_on_no_job_in_the_place_of_the_picked_one_that_has_ende
         assert source.commands == [("job", {"jid": 4, "act": "freeze"})]
 
 
+async def test_a_picked_job_that_was_killed_is_said_to_run_again_and_another_is_to_be_picked() -> None:
+    story, output = builds.governed(), builds.OUTPUTS[1][0]
+    source = FakeSource(story.state)
+    async with shown(source, "down", "down", size=(120, 32)) as (app, pilot):
+        assert picked(app) == 2
+        killed = ev.JobKilled(output, "person", 1 << 30, 2, "ann")
+        for events, words in (
+            ((killed, ev.JobFinished(2, 1, output, "nvcc", 100, "failed")), "was killed by ann and will run again"),
+            ((ev.JobStarted(99, 1, 5099, output, "nvcc", 3725),), "was killed by ann and runs again"),
+        ):
+            story.add(3724, *events)
+            source.put(story.state)
+            await settle(pilot)
+            app.tick()
+            assert f" {words}; nothing is picked: down picks a job" in text_of(app)
+        await pilot.press("X")
+        await settle(pilot)
+        assert source.commands == []
+        assert isinstance(app.screen, DashboardScreen)
+        assert " was killed by ann and runs again; pick another job with the key down" in " ".join(text_of(app).split())
+
+
 async def test_who_runs_alone_is_undone_whatever_is_picked() -> None:
     source = FakeSource(builds.alone().state)
     async with shown(source) as (app, pilot):

@@ -16,6 +16,7 @@ from stoker.model.killed import (
     is_final,
     killed_in_attempt,
     last_death_of,
+    same_output,
     step_runs_again,
 )
 from stoker.model.state import BuildState, Failure, KilledJob
@@ -117,6 +118,19 @@ def dropped_text(count: int) -> str:
         ("1 job that had not started was", "it") if count == 1 else (f"{count} jobs that had not started were", "each")
     )
     return f"{jobs} discarded after the failure; the build tool reports {each} as FAILED"
+
+
+def end_text(state: BuildState, jid: int, output: str) -> str:
+    """Return how a job ended, and if it was killed, what happens to its step: `was killed by ann and runs again`."""
+    death = next((death for death in reversed(state.killed) if death.jid == jid), None)
+    if death is None:
+        return "has ended"
+    how = f"was {how_text(death.by, death.who)}"
+    if any(same_output(job.output, output or death.output) for job in state.jobs.values()):
+        return f"{how} and runs again"
+    if death.attempt != attempt_of(state):
+        return how
+    return f"{how} and {'will run again' if step_runs_again(state) else 'will not run again'}"
 
 
 def cost_lines(state: BuildState) -> list[str]:

@@ -28,6 +28,8 @@ class JobView:
     words: str = ""
     ended: str = ""
     """The name of the job that was picked when it ended; nothing has been picked since."""
+    end: str = "has ended"
+    """How it ended."""
 
 
 def ordered(state: BuildState, now: float, order: Order = "time") -> list[Job]:

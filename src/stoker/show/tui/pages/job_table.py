@@ -171,10 +171,10 @@ def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line
 
 
 def _below(m: Moment, view: JobView, width: int, g: Glyphs) -> list[Line]:
-    """Return the lines below the table: why the picked job waits, or that it has ended and nothing is picked now."""
+    """Return the lines below the table: why the picked job waits, or how it ended and that nothing is picked now."""
     if not view.ended:
         return _why_lines(m.state.jobs.get(view.cursor or 0), m.now, width, g)
-    rest = f" has ended; nothing is picked: {m.key('job.down')} picks a job"
+    rest = f" {view.end}; nothing is picked: {m.key('job.down')} picks a job"
     name = elide_path(view.ended, max(1, width - 2 - cell_len(rest)), g.ellipsis)
     return [fit((Part(f"  {name}{rest}", "text_dim"),), width)]
 

@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 
 from stoker.model.state import Job
 from stoker.model.text import spans
+from stoker.show.killed_text import end_text
 from stoker.show.tui.folded_log import FoldedLog
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
@@ -75,7 +76,13 @@ class DashboardScreen(JobKeys, FilteredScreen):
     @property
     def view(self) -> JobView:
         """The picked job, the order and the filter."""
-        return JobView(self.cursor, self.order, self.words, self._ended)
+        return JobView(self.cursor, self.order, self.words, self._ended, self._how_it_ended)
+
+    @property
+    def _how_it_ended(self) -> str:
+        """How the job ended that was picked last."""
+        last = self._last_picked
+        return end_text(self.moment.state, last.jid, last.output) if last is not None and self._ended else "has ended"
 
     def _listed(self) -> list[Job]:
         m = self.moment
@@ -180,7 +187,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         key = self.moment.key("job.down")
         if self._ended:
             name = elide_path(self._ended, MESSAGE_NAME, self.glyphs.ellipsis)
-            self.viewer.inform(f"{name} has ended; pick another job with the key {key}")
+            self.viewer.inform(f"{name} {self._how_it_ended}; pick another job with the key {key}")
             self._ended = ""
             self.redraw()
         elif self.picked is None:
