@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from stoker.model.units import parse_size
 from support.program import Stoker
+from support.terminal import Terminal
 
 
 @pytest.mark.long
@@ -24,6 +26,21 @@ def test_a_demo_whose_folder_goes_offers_no_going_on_and_is_never_meant_by_it(st
     assert not list(tmp_path.glob("stoker-demo-*"))
     assert "no build was started in this folder" in stoker.run("run", "--plain", "--resume").stderr.decode()
     assert "is gone" in stoker.run("run", "--plain", "--resume", demo["id"]).stderr.decode()
+
+
+@pytest.mark.long
+def test_the_screens_of_a_demo_offer_to_resume_it_only_while_its_folder_is_there(
+    stoker: Stoker, tmp_path: Path
+) -> None:
+    env = {**stoker.env, "LC_ALL": "C.UTF-8", "TMPDIR": str(tmp_path)}
+    words = ("demo", "--fail", "--seconds", "1", "--memory", "500M")
+    offers = {words: "resumes it now; stoker demo starts another", ("attach", "demo"): "its folder is gone"}
+    for argv, offered in offers.items():
+        with contextlib.closing(Terminal(stoker.argv(*argv), env, stoker.root, 80, 24)) as terminal:
+            assert "--resume" not in terminal.wait_for(offered)
+            terminal.send("q")
+            assert terminal.wait() == 1
+            assert b"--resume" not in terminal.raw
 
 
 @pytest.mark.long

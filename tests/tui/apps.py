@@ -44,6 +44,7 @@ def make_app(
     looks: LookMemory | None = None,
     closing: Callable[[], str] = str,
     find_cause: FindCause | None = None,
+    unresumable: str = "",
 ) -> StokerApp:
     return StokerApp(
         source,
@@ -57,6 +58,7 @@ def make_app(
         closing=closing,
         looks=looks,
         find_cause=find_cause,
+        unresumable=unresumable,
         go_on=GoingOn() if go_on is None and not source.read_only else go_on,
     )
 

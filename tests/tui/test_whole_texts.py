@@ -31,6 +31,27 @@ async def test_what_to_do_next_is_whole_at_the_end() -> None:
         assert "next     c resumes it, or from a shell: stoker run --resume b1\n" in text
 
 
+async def test_the_end_offers_no_command_that_cannot_work() -> None:
+    source = FakeSource(builds.failed().state, "ended")
+    async with shown(source, unresumable="stoker demo starts another") as (app, _pilot):
+        text = text_of(app)
+        assert "next     c resumes it now; stoker demo starts another\n" in text
+        assert "--resume" not in text
+
+
+async def test_the_end_of_a_build_whose_folder_is_gone_says_so_wherever_it_would_be_resumed() -> None:
+    source, gone = (
+        FakeSource(builds.failed().state, "ended", read_only=True),
+        "it cannot be resumed: its folder is gone",
+    )
+    async with shown(source, unresumable=gone) as (app, pilot):
+        source.read_only = False  # what a viewer without a way to resume is, on a build that nobody can resume
+        assert f"next     {gone}\n" in text_of(app)
+        await pilot.press("c")
+        await settle(pilot)
+        assert f"c (resume): {gone}" in text_of(app)
+
+
 async def test_the_end_names_the_output_in_a_way_that_can_be_copied() -> None:
     state = replace(builds.failed().state, log_path=f"/{'long/' * 14}output.log")
     async with shown(FakeSource(state, "ended")) as (app, pilot):

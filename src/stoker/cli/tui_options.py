@@ -34,6 +34,8 @@ class TuiOptions:
     ascii_only: bool
     closing: Callable[[], str] = str
     """Makes one more line for the end screen; nothing by default."""
+    unresumable: str = ""
+    """What is said of a build that cannot be resumed from a shell, or empty."""
 
 
 def check_theme(name: str) -> None:
@@ -100,6 +102,7 @@ def run_screens(
             attention=options.settings.attention,
             closing=options.closing,
             find_cause=find_cause,
+            unresumable=options.unresumable,
             mouse=options.settings.mouse == "on",
         )
     except ScreensError as err:

@@ -20,7 +20,7 @@ from stoker.config.paths import BuildPaths
 from stoker.launch.cause_in_child import CauseInChild
 from stoker.launch.in_child import ResumeInChild
 from stoker.launch.repair import repair
-from stoker.launch.resume import resumed_as
+from stoker.launch.resume import folder_is_gone, resumed_as
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_duration
@@ -35,6 +35,8 @@ from stoker.show.update_source import UpdateSource
 if TYPE_CHECKING:
     from stoker.show.attention import Attention
 
+
+GONE = "it cannot be resumed: its folder is gone"
 
 _STAYS = {
     "no": "the build goes on",
@@ -100,10 +102,12 @@ def _last_state(paths: BuildPaths, source: BuildSource) -> BuildState:
 def _watch_screens(paths: BuildPaths, source: BuildSource, options: TuiOptions) -> tuple[BuildPaths, BuildSource]:
     """Show a build, and then each that a person has it resumed as; the last one."""
     while True:
-        resuming = None if source.read_only else ResumeInChild(paths)
+        gone = folder_is_gone(paths)
+        resuming = None if source.read_only or gone else ResumeInChild(paths)
         # A screen that only shows the build, on a wall for days, does not say when a person last looked.
         looks = None if source.read_only else LookFile(paths)
-        run_screens(source, options, resuming, looks, CauseInChild(paths))
+        shown = replace(options, unresumable=GONE) if gone else options
+        run_screens(source, shown, resuming, looks, CauseInChild(paths))
         if resuming is None or resuming.next is None:
             return paths, source
         paths = resuming.next

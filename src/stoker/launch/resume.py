@@ -116,6 +116,12 @@ def _claimed(paths: BuildPaths) -> Iterator[IO[str]]:
         yield file
 
 
+def folder_is_gone(paths: BuildPaths) -> bool:
+    """Return whether the working folder of a build is gone, so that it cannot be resumed."""
+    spec = load_or_none(BuildSpec, paths.spec)
+    return spec is not None and not Path(spec.cwd).is_dir()
+
+
 def resumed_as(paths: BuildPaths) -> str:
     """Return the ID of the build that has resumed this one, if that is still there; empty if none has."""
     try:

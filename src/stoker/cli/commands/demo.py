@@ -23,6 +23,9 @@ from stoker.model.samples import MachineSample
 from stoker.record.builds import is_live
 from stoker.sense.proc.schedulers import default_ninja_width
 
+AGAIN = "stoker demo starts another"
+"""Said where another build's end names the command that resumes it: the demo's folder goes when its end is left."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker demo`."""
@@ -63,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         width = default_ninja_width(int(machine.cpu_available))
         closing = partial(fight_text, paths, width)
-        own = replace(screen, closing=closing) if isinstance(screen, TuiOptions) else screen
+        own = replace(screen, closing=closing, unresumable=AGAIN) if isinstance(screen, TuiOptions) else screen
         status = show_own(paths, own, lasting=False)
         if screen != "json" and not is_live(paths):
             say(closing())

@@ -108,9 +108,17 @@ class StokerApp(ControlApp):
         attention: AttentionSettings = QUIET,
         closing: Callable[[], str] = str,
         find_cause: FindCause | None = None,
+        unresumable: str = "",
     ) -> None:
         super().__init__(
-            source, themes, theme_name, keymap or {}, ascii_only=ascii_only, no_colour=no_colour, go_on=go_on
+            source,
+            themes,
+            theme_name,
+            keymap or {},
+            ascii_only=ascii_only,
+            no_colour=no_colour,
+            go_on=go_on,
+            unresumable=unresumable,
         )
         self.glyphs = ASCII if ascii_only else UNICODE
         self.attention = Attention(os.environ, attention, ascii_only=ascii_only)
@@ -314,13 +322,13 @@ def run_tui(
     mouse: bool = True,
     closing: Callable[[], str] = str,
     find_cause: FindCause | None = None,
+    unresumable: str = "",
 ) -> int | None:
     """Show a build until the user leaves, or resumes it through `go_on`.
 
-    Returns the build's exit status if it has ended (1 if that was lost), or None if the user left earlier: the build
-    then continues. With `mouse`, the app receives clicks and the wheel, and Shift selects text. NO_COLOR is obeyed.
-    Raises what the source raises, and ScreensError if the screens crash.
-    """
+    Returns its exit status if it has ended (1 if that was lost), else None: it then continues. With `mouse`, the app
+    receives clicks and the wheel, and Shift selects text. `unresumable` is said of a build that no shell can resume.
+    NO_COLOR is obeyed. Raises what the source raises, and ScreensError if the screens crash."""
     app = StokerApp(
         source,
         themes=themes,
@@ -335,6 +343,7 @@ def run_tui(
         attention=attention,
         closing=closing,
         find_cause=find_cause,
+        unresumable=unresumable,
     )
     try:
         result = app.run(mouse=mouse)

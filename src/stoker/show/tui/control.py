@@ -54,11 +54,14 @@ class ControlApp(MessageApp[int], inherit_bindings=False):
         ascii_only: bool,
         no_colour: bool,
         go_on: GoOn | None = None,
+        unresumable: str = "",
     ) -> None:
         # With NO_COLOR Textual turns colours into greys, but it omits ANSI colours, which is what we want.
         super().__init__(driver_class=driver_class(ascii_only=ascii_only), ansi_color=True if no_colour else None)
         self.source = source
         self._go_on = go_on
+        self.unresumable = unresumable
+        """What is said of a build that cannot be resumed from a shell, or empty."""
         self._going_on = False
         self.queue = CommandQueue(source, lambda why: self.inform(why, "error"), self.redraw)
         self.newest = Update(BuildState(), "live")
@@ -138,7 +141,7 @@ class ControlApp(MessageApp[int], inherit_bindings=False):
             return "the build is being resumed already"
         if action.id == "remedy" and self._may_go_on:
             return f"no safe remedy is known for this; {self._key('go-on')} resumes the build as it was"
-        return "it cannot be resumed from here; from a shell: stoker run --resume"
+        return self.unresumable or "it cannot be resumed from here; from a shell: stoker run --resume"
 
     def _key(self, name: str) -> str:
         return actions.key_names(actions.BY_ID[name], self.keymap)[0]

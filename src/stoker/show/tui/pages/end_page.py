@@ -6,6 +6,7 @@ Does not know Textual. The screen's last line is left to the footer.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import partial
 
 from rich.cells import cell_len
@@ -66,12 +67,21 @@ LEAST_LIFE, MOST_LIFE, LEAST_DECISIONS = 8, 30, 3
 """Lines for the chart of memory over the build, and minimum lines for the decisions below it."""
 
 
-def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go_on: str = "") -> list[Line]:
-    """Return the page: outcome and reason, what it took, failures, the heaviest jobs, and how it went if there is room.
+@dataclass(frozen=True, slots=True)
+class CallersWords:
+    """What the page does not know by itself."""
 
-    `closing` is a line from the caller of the screens that also says how many jobs waited and were frozen, `go_on` the
-    key that resumes the build, if one does.
-    """
+    closing: str = ""
+    """A line from the caller of the screens that also says how many jobs waited and were frozen, if there is one."""
+    go_on: str = ""
+    """The key that resumes the build, if one does."""
+    unresumable: str = ""
+    """What is said of a build that cannot be resumed from a shell, or empty."""
+
+
+def summary(m: Moment, width: int, height: int, g: Glyphs, words: CallersWords = CallersWords()) -> list[Line]:
+    """Return the page: outcome and reason, what it took, failures, the heaviest jobs, and how it went if there is
+    room."""
     state, p = m.state, progress_of(m.state)
     mark, word, ink = {
         "done": (g.ok, "done", "ok"),
@@ -90,12 +100,12 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, closing: str = "", go
     lines += _failed(state, width, FAILED_SHOWN if height < TALL else MOST_RANKED, g)
     facts = [
         *([("remote", elsewhere)] if (elsewhere := outcome_text(state)) else []),
-        _next(m, go_on, (width - LABEL) * (MOST_LINES if height >= ROOMY else 1)),
+        _next(m, words, (width - LABEL) * (MOST_LINES if height >= ROOMY else 1)),
         *(("" if n else "killed", line) for n, line in enumerate(killed_text.cost_lines(state))),
         ("memory", meters.most_memory(state)),
         *([("", over)] if (over := budget_text.over_text(state)) else []),
-        *([("governed", restraint)] if (restraint := _restraint(state)) and not closing else []),
-        *([("compared", clean(closing))] if closing else []),
+        *([("governed", restraint)] if (restraint := _restraint(state)) and not words.closing else []),
+        *([("compared", clean(words.closing))] if words.closing else []),
         *([("waited", waited)] if height >= ROOMY and (waited := _waited(state, g)) else []),
         ("written", meters.written(state)),
         *(closing_lines(state.cache) if state.cache is not None else []),
@@ -154,10 +164,14 @@ def _failed(state: BuildState, width: int, most: int, g: Glyphs) -> list[Line]:
     return lines
 
 
-def _next(m: Moment, go_on: str, room: int) -> tuple[str, str]:
+def _next(m: Moment, words: CallersWords, room: int) -> tuple[str, str]:
     """Return what a person can do next: here with the key that resumes the build, if one does, and in a shell; where
     both do not fit into `room` cells, one of them in full."""
     command = f"stoker {'report' if m.state.outcome == 'done' else 'run --resume'} {clean(m.state.id)}"
+    go_on = words.go_on
+    if words.unresumable and m.state.outcome != "done":
+        whole = f"{go_on} resumes it now; {words.unresumable}" if go_on else words.unresumable
+        return "next", whole if cell_len(whole) <= room else words.unresumable
     here = f"{go_on} resumes it, or " if go_on else ""
     whole = f"{here}from a shell: {command}"
     return "next", whole if cell_len(whole) <= room else f"{go_on} resumes it" if go_on else command

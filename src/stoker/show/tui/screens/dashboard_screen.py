@@ -357,7 +357,8 @@ class EndScreen(PageScreen):
         verdict = self._verdict(width)
         closing = self.viewer.closing()
         go_on = self.moment.key("go-on") if self.viewer.offers(actions.BY_ID["go-on"]) else ""
-        lines = end_page.summary(self.moment, width, height - len(verdict), self.glyphs, closing, go_on)
+        words = end_page.CallersWords(closing, go_on, self.viewer.unresumable)
+        lines = end_page.summary(self.moment, width, height - len(verdict), self.glyphs, words)
         return [lines[0], *verdict, *lines[1:]]
 
     def _verdict(self, width: int) -> list[Line]:

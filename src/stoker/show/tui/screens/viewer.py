@@ -26,6 +26,7 @@ class Viewer(Protocol):
     glyphs: Glyphs
     palette: Palette
     find_cause: FindCause | None
+    unresumable: str
 
     @property
     def moment(self) -> Moment:
