@@ -146,7 +146,7 @@ def test_the_level_and_pauses_are_told_when_they_change() -> None:
     assert tell(renderer, governed(replace(LEVEL, target=12))) == ["level 12 (automatic); 1 run, 2 on deck"]
     unguarded = Level("manual", 12, 128, "soft", guarded=False)
     assert tell(renderer, governed(unguarded)) == [
-        "paused, nothing new starts; level 12 (by hand); 1 run, 2 on deck; memory is not guarded"
+        "paused, nothing new starts; level 12 (by hand); ninja starts only 8; 1 run, 2 on deck; memory is not guarded"
     ]
     assert tell(renderer, governed(replace(unguarded, paused="hard")))[0].startswith("everything is frozen; level 12")
 

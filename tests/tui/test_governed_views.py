@@ -14,6 +14,7 @@ from stoker.model.events import Paused
 from stoker.model.state import BuildState, MemoryUse
 from stoker.model.status import status_of
 from stoker.show.left_text import left_text, stalled_text
+from stoker.show.level_text import level_text
 from stoker.show.tui.input.pending import Act, Pending
 from stoker.show.tui.pages import dashboard_page, decision_lines, end_page, header, meters, timeline_page
 from stoker.show.tui.pages.job_list import JobView, ordered
@@ -35,6 +36,41 @@ def meter(state: BuildState, label: str, width: int = 80, pending: Pending | Non
 
 def governed(*level: object) -> BuildState:
     return builds.governed(level=ev.LevelSet(*level) if level else None).state  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("width", "level", "said"),
+    [(1, 99, "make starts only 1"), (8, 9, "make starts only 8"), (8, 8, ""), (None, 99, "")],
+)
+def test_a_level_above_what_the_build_tool_starts_says_so(width: int | None, level: int, said: str) -> None:
+    before = builds.running(1).add(NOW, ev.LevelSet("manual", level)).state
+    state = replace(before, schedulers={1: replace(before.schedulers[1], tool="make", width=width)})
+    for shown in (meter(state, "jobs"), level_text(state)):
+        assert said in shown
+        assert ("starts only" in shown) == bool(said)
+
+
+def test_an_automatic_level_says_nothing_of_what_the_build_tool_starts() -> None:
+    before = builds.running(1).add(NOW, ev.LevelSet("auto", 16)).state
+    state = replace(before, schedulers={1: replace(before.schedulers[1], tool="make", width=1)})
+    assert "starts only" not in meter(state, "jobs") + level_text(state)
+
+
+@pytest.mark.parametrize(
+    ("others", "most"),
+    [
+        ([ev.SchedulerStarted(2, "ninja", 101, "/src/build", "1.13.2", 8)], "the build tools start only 9"),
+        ([ev.SchedulerStarted(2, "ninja", 101, "/src/build", "1.13.2", 8, parent=1)], "the build tools start only 8"),
+        ([ev.SchedulerStarted(2, "make", 101, "/src/build", "4.3", 1, parent=1)], "make starts only 1"),
+        ([ev.SchedulerStarted(2, "ninja", 101, "/src/build", "1.13.2", None)], ""),
+    ],
+    ids=["side by side", "one below another", "one jobserver", "no limit"],
+)
+def test_several_build_tools_start_what_all_of_them_may(others: list[ev.Event], most: str) -> None:
+    story = builds.started().add(5, ev.SchedulerStarted(1, "make", 100, "/src/build", "4.3", 1))
+    said = level_text(story.add(6, *others, ev.LevelSet("manual", 12)).state)
+    assert most in said
+    assert ("start" in said) == bool(most)
 
 
 def test_the_level_line_tells_how_many_run_and_wait_and_who_sets_the_level() -> None:

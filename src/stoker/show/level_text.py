@@ -23,7 +23,8 @@ def level_text(state: BuildState) -> str:
     if level.target is None:
         return "no level: nothing of this build has been governed"
     loose = ungoverned(state)
-    parts = [PAUSES[level.paused], loose, setting(level), "" if loose else counts(progress_of(state))]
+    parts = [PAUSES[level.paused], loose, setting(level), tools_limit(state)]
+    parts.append("" if loose else counts(progress_of(state)))
     if not level.guarded:
         parts.append("memory is not guarded")
     return "; ".join(part for part in parts if part)
@@ -53,6 +54,31 @@ def compilers(state: BuildState) -> str:
 def setting(level: Level) -> str:
     """Return how many jobs may run, and who set that: `level 12 (by hand)`."""
     return f"level {level.target} ({MODES[level.mode]})"
+
+
+def tools_limit(state: BuildState) -> str:
+    """Return `make starts only 1` if the build tools start fewer jobs than a person has allowed; else nothing."""
+    if state.level.mode != "manual":
+        return ""
+    most, tools = _most_started(state), {s.tool for s in state.schedulers.values() if s.ended is None}
+    if not tools or most is None or not len(state.jobs) <= most < (state.level.target or 0):
+        return ""
+    return f"{tools.pop()} starts only {most}" if len(tools) == 1 else f"the build tools start only {most}"
+
+
+def _most_started(state: BuildState) -> int | None:
+    """Return how many jobs the build tools that run start at once; None if one of them has no limit."""
+    running = {s.sid: s for s in state.schedulers.values() if s.ended is None}
+    most = 0
+    for tool in running.values():
+        above = running.get(tool.parent) if tool.parent is not None else None
+        if tool.width is None:
+            return None
+        if above is None:
+            most += tool.width
+        elif (above.tool, tool.tool, above.width) != ("make", "make", tool.width):  # else they share a jobserver
+            most += tool.width - 1  # it takes a place of the one above
+    return most
 
 
 def counts(p: Progress) -> str:

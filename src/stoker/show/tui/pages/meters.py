@@ -17,7 +17,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_of, format_rough
 from stoker.show import remote_text
 from stoker.show.cache_text import counts_text, rate_text, trouble_text
-from stoker.show.level_text import MODES, compilers, is_loose
+from stoker.show.level_text import MODES, compilers, is_loose, tools_limit
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, aimed, elide_middle, fit, pad, whole_clauses, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -405,8 +405,10 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     shares = [(p.local / scale, g.full, "running"), (p.frozen / scale, g.other, "frozen")]
     asked = m.pending.level
     change = f"{g.becomes}{asked}" if isinstance(asked, int) and asked != level.target else ""
+    limit = tools_limit(m.state)
     details: list[Line] = [
         _mode(m, width, g),
+        *([(Part(limit, "warn"),)] if limit else []),
         (Part(f"{g.on_deck} {p.on_deck} on deck", "on_deck" if p.on_deck else "text_dim"),),
     ]
     if p.frozen:
