@@ -27,6 +27,23 @@ def test_a_frozen_build_is_frozen_everywhere(stoker: Stoker) -> None:
     assert stoker.run("ls").stdout.split()[1] == b"frozen"
 
 
+def test_a_word_lists_the_builds_that_it_means(stoker: Stoker) -> None:
+    for name in ("one", "other", "one"):
+        assert stoker.run("run", "--plain", "--name", name, "--", "true").returncode == 0
+    every = [row["id"] for row in json.loads(stoker.run("ls", "--json").stdout)]
+    ones = [build for build in every if build.startswith("one")]
+    for word, meant in (
+        ("one", ones),
+        ("ot", [b for b in every if b not in ones]),
+        (ones[1][-4:], ones[1:]),
+        ("o", every),
+    ):
+        assert [row["id"] for row in json.loads(stoker.run("ls", word, "--json").stdout)] == meant
+        assert [line.split()[0].decode() for line in stoker.run("ls", word).stdout.splitlines()] == meant
+    refused = stoker.run("ls", "two")
+    assert (refused.returncode, refused.stderr.decode()) == (1, "stoker: no build 'two'; 'stoker ls' shows them\n")
+
+
 def test_home_returns_to_the_build_that_was_shown_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It may be the one that the chosen build was resumed as."""
     asked: list[str] = []

@@ -172,6 +172,11 @@ def _working_folder() -> str:
         return ""
 
 
+def matching(builds: Sequence[BuildSummary], wanted: str) -> list[BuildSummary]:
+    """Return the builds that a word may mean, by their ID, the end of it, their name, or a prefix of these."""
+    return list(_matches(builds, wanted)[0])
+
+
 def _matches(builds: Sequence[BuildSummary], wanted: str | None) -> tuple[Sequence[BuildSummary], bool]:
     """Return the matching builds, newest first, and whether more than a prefix matched."""
     if wanted is None:

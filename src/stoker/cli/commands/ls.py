@@ -10,13 +10,14 @@ import time
 from collections.abc import Sequence
 
 from stoker.cli import arguments
+from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.narration import say
 from stoker.cli.screen import in_colour
 from stoker.launch.repair import repair_all
 from stoker.model.state import Phase
 from stoker.model.text import PLAIN_INK, Ink, Span, clean, sgr
 from stoker.model.units import format_duration, format_rough
-from stoker.record.builds import BuildSummary, builds_with_estimates, what_and_where
+from stoker.record.builds import BuildSummary, builds_with_estimates, matching, what_and_where
 
 LEAST_COMMAND = 16
 """Characters of a build's command and folder in the list, in however narrow a terminal."""
@@ -36,14 +37,18 @@ LIVE = Ink(fg="cyan")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `stoker ls`."""
+    text = "only the builds with this ID, name, or prefix of either (default: all)"
+    parser.add_argument("id", nargs="?", metavar="ID", help=text)
     arguments.as_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the builds: those that live, then the others, newest first."""
+    """Print all builds, or those that a word means: those that live, then the others, newest first. Raises CliError."""
     for line in repair_all():
         say(line)
     builds = builds_with_estimates()
+    if args.id is not None and not (builds := matching(builds, args.id)):
+        raise CliError(f"no build {args.id!r}; 'stoker ls' shows them", FAILURE)
     if args.json:
         print(json.dumps([_as_json(build) for build in builds]))
     elif not builds:
