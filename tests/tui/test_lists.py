@@ -306,12 +306,20 @@ async def test_the_end_fills_a_large_screen_and_says_what_to_do_next() -> None:
     source = FakeSource(replace(ended, restraint=replace(ended.restraint, held=14)), "ended")
     async with shown(source, size=(200, 60), closing=lambda: "14 held, 2 frozen, 0 killed") as (app, _pilot):
         text = text_of(app)
-        assert "compared 14 held, 2 frozen, 0 killed" in text
+        assert "governed 14 held, 2 frozen, 0 killed" in text
         assert "waited for memory" not in text, "the line above says so already"
         assert "from a shell: stoker report b1" in text
         assert "memory over the build" in text
         assert "by request" in text  # a decision
         assert sum(not line for line in text.splitlines()) <= 12
+
+
+async def test_what_a_small_end_screen_keeps_of_a_demos_words_has_their_label() -> None:
+    words = "20 waited for memory, 0 freezes, 0 killed; plain ninja -j8 would have needed 6.1 GiB, the budget is 2 GiB"
+    for size in ((60, 20), (80, 24), (120, 40)):
+        async with shown(FakeSource(builds.done().state, "ended"), size=size, closing=lambda: words) as (app, _pilot):
+            (line,) = [line for line in text_of(app).splitlines() if "20 waited for memory" in line]
+            assert line.startswith("governed 20 waited")
 
 
 async def test_a_small_end_screen_cuts_no_figure_and_no_command() -> None:
