@@ -278,6 +278,15 @@ def test_why_the_picked_job_waits_stands_whole_below_the_table() -> None:
     assert len(rows) == 9
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_frozen_job_that_waits_for_another_freeze_is_not_said_to_fit(width: int) -> None:
+    story = builds.governed(2, 3)
+    why = "waits until the last freeze has taken effect; then it fits"
+    story.add(NOW, ev.JobMoved(3, "frozen"))
+    story.add(NOW, ev.JobsWaiting((3,), "rest", why))
+    assert sum("the last freeze" in row for row in rows_of(story.state, 9, width)) == 1
+
+
 @pytest.mark.parametrize(("width", "words"), [(80, "all peaks would not fit"), (160, "one more needs memory for")])
 def test_where_a_place_is_free_a_waiting_row_says_what_one_more_job_lacks(width: int, words: str) -> None:
     """Not only that each core has its job: the line above it says "2 running of 3"."""
