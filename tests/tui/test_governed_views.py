@@ -281,9 +281,9 @@ def test_why_the_picked_job_waits_stands_whole_below_the_table() -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_frozen_job_that_waits_for_another_freeze_is_not_said_to_fit(width: int) -> None:
     story = builds.governed(2, 3)
-    why = "waits until the last freeze has taken effect; then it fits"
-    story.add(NOW, ev.JobMoved(3, "frozen"))
-    story.add(NOW, ev.JobsWaiting((3,), "rest", why))
+    why = "the last freeze has to take effect first; then it fits"
+    story.add(NOW, ev.JobMoved(2, "frozen"))
+    story.add(NOW, ev.JobsWaiting((2,), "rest", why))
     assert sum("the last freeze" in row for row in rows_of(story.state, 9, width)) == 1
 
 

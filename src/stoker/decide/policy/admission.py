@@ -63,7 +63,7 @@ THAW_SPACING = 2.0
 """Seconds after a freeze before anything thaws, so that the effect of the freeze is visible."""
 
 
-_RESTS = Wait("rest", "waits until the last freeze has taken effect; then it fits")
+_RESTS = Wait("rest", "the last freeze has to take effect first; then it fits")
 
 
 class AdmissionRound:

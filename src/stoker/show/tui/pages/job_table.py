@@ -56,7 +56,7 @@ BRIEFLY = {
     "memory kept for ": "kept for ",
     "one more needs memory for all peaks at once": "all peaks would not fit",
     "would have to be stopped at once": "would stop at once",
-    "waits until the last freeze has taken effect": "waits for the last freeze",
+    "the last freeze has to take effect first": "after the last freeze",
 }
 """Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
 
