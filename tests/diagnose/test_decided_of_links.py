@@ -104,3 +104,70 @@ def test_a_module_that_llvm_brings_along_is_not_to_be_had_from_apt_alone() -> No
     )
     assert cause.general
     assert "llvm-config --cmakedir" in cause.remedy
+
+
+def test_advice_for_an_older_standard_speaks_of_what_the_log_has() -> None:
+    asked = "all.h:4:2: error: #error C++20 or later compatible compiler is required to use PyTorch.\n"
+    assert "c++20 in place of the older one" in first(asked).remedy
+    other = first("signal.hpp:109:79: error: 'decay_t' is not a member of 'std'; did you mean 'decay'?\n")
+    assert "PyTorch" not in other.remedy
+    assert "CMakeLists.txt" in other.remedy
+
+
+def test_a_newer_compiler_is_one_that_the_toolkit_takes() -> None:
+    nvcc = "/usr/local/cuda-11.4/bin/nvcc -c a.cu -o a.o\n"
+    cause = first(f"{nvcc}a.h:44:10: fatal error: filesystem: No such file or directory\n")
+    assert "g++-10" in cause.remedy
+    assert "13" not in cause.remedy
+
+
+def test_carriage_returns_in_the_log_decide_why_a_script_does_not_start() -> None:
+    refused = "bash: line 3: ./gen.sh: cannot execute: required file not found\n"
+    assert first(f"{refused}gen.sh: line 2: $'\\r': command not found\n").rule == "script-line-ends"
+    assert first(refused).rule == "interpreter-missing"
+
+
+def test_gits_refusal_is_why_a_version_is_empty_and_a_host_why_a_crate_is_missing() -> None:
+    empty = (
+        "CMake Error at /usr/share/cmake/Modules/WriteBasicConfigVersionFile.cmake:43 (message):\n"
+        "  No VERSION specified for WRITE_BASIC_CONFIG_VERSION_FILE()\n"
+    )
+    refusal = "fatal: detected dubious ownership in repository at '/home/ada/gears'\n-- gears version:  ()\n"
+    status = "-- The C compiler identification is GNU 12.2.0\n-- Detecting C compiler ABI info - done\n"
+    for between in ("", status):
+        cause = first(refusal + between + empty)
+        assert cause.rule == "version-of-refused-git"
+        assert "safe.directory /home/ada/gears" in cause.remedy
+    assert first(empty).rule == "cmake-version-empty"
+    crate = "error: failed to get `rayon` as a dependency of package `gears v0.1.0 (/tmp/gears)`\n"
+    host = "  [6] Could not resolve hostname (Could not resolve host: index.crates.io)\n"
+    assert first(f"{crate}\nCaused by:\n{host}").rule == "no-name-resolution"
+    assert first(crate).rule == "cargo-resolve"
+
+
+def test_condas_linker_is_named_where_gcc_takes_it_by_itself() -> None:
+    said = "{}/ld: b/a.o: unable to initialize decompress status for section .debug_info\n"
+    conda = first(said.format("/home/ada/conda/envs/x/compiler_compat") + END)
+    assert "compiler_compat/ld.off" in conda.remedy
+    assert first(said.format("/usr/bin") + END).rule == "binutils-too-old"
+
+
+def test_a_crash_of_what_nvcc_runs_is_told_from_others() -> None:
+    nvcc = "/usr/local/cuda/bin/nvcc -c a.cu -o a.o -gencode arch=compute_90a,code=sm_90a -O3\n"
+    crash = "Segmentation fault (core dumped)\nninja: build stopped: subcommand failed.\n"
+    cause = first(f"FAILED: [code=255] a.o\n{nvcc}{crash}")
+    assert cause.rule == "nvcc-crashed"
+    assert cause.general
+    assert first(f"FAILED: [code=139] tables.h\n./gen >tables.h\n{crash}").rule == "crashed-in-step"
+
+
+def test_a_header_of_an_earlier_configuration_is_not_defined_by_hand() -> None:
+    line = 'common.h:78:2: error: #error ( "You found a build system error: __AVX2__ is defined (via e.g. -mavx2) "\n'
+    assert "clean tree" in first(line).remedy
+    assert first('common.h:78:2: error: #error "Unknown platform"\n').rule == "hash-error"
+
+
+def test_a_raw_string_that_does_not_end_asks_for_the_compilers_version() -> None:
+    cause = first('defs.cc:22:15: error: unterminated raw string\n         doc = R"DOC(\n')
+    assert cause.general
+    assert "g++ --version" in cause.remedy

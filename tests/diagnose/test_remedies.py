@@ -39,6 +39,18 @@ CASES = [
         'export CXXFLAGS="-include limits"; {}',
     ),
     Case(
+        "std-include-missing",
+        {
+            "Makefile": "CXXFLAGS = -std=c++17 -Iinc\na.o: a.cpp\n\t$(CXX) $(CXXFLAGS) -c a.cpp\n",
+            "a.cpp": '#include "a.h"\nauto a = std::numeric_limits<int>::max();\n',
+            "inc/a.h": "#include <vector>\nextern std::vector<int> b;\n",
+        },
+        "make",
+        'make CXX="g++ -include limits"',
+        'make CXX="g++ -include limits"',
+        "g++ make",
+    ),
+    Case(
         "permissive-needed",
         *cxx("const char *q;\nint main() { char *p = q; return *p; }\n"),
         "export CXXFLAGS=-fpermissive",

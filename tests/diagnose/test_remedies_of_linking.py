@@ -133,7 +133,7 @@ CASES = [
         "gcc",
     ),
     Case(
-        "undefined-vtable",
+        "undefined-typeinfo-alone",
         {
             "a.cpp": "struct Base { virtual void f(); };\nvoid Base::f() {}\n",
             "m.cpp": "struct Base { virtual void f(); };\nstruct Own : Base { void f() {} };\nint main() { Own x; }\n",
