@@ -140,7 +140,7 @@ def test_gits_refusal_is_why_a_version_is_empty_and_a_host_why_a_crate_is_missin
         assert "safe.directory /home/ada/gears" in cause.remedy
     assert first(empty).rule == "cmake-version-empty"
     crate = "error: failed to get `rayon` as a dependency of package `gears v0.1.0 (/tmp/gears)`\n"
-    host = "  [6] Could not resolve hostname (Could not resolve host: index.crates.io)\n"
+    host = "  [6] Could not resolve hostname (Could not resolve host: index.invalid)\n"
     assert first(f"{crate}\nCaused by:\n{host}").rule == "no-name-resolution"
     assert first(crate).rule == "cargo-resolve"
 
