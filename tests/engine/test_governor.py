@@ -344,7 +344,7 @@ def test_an_end_of_a_pause_promises_no_more_than_the_level_allows(world: World) 
     see(lambda: all(world.stopped(births)))
     world.hand("level", jobs=1)
     world.hand("resume")
-    assert world.whys("unpause") == ["asked for: of 2 frozen the level of 1 lets 1 go on, 1 on deck wait"]
+    assert world.whys("unpause") == ["asked for: of 2 frozen the level of 1 lets 1 go on, 1 on deck must wait"]
     see(lambda: sum(world.stopped(births)) == 2)
 
 

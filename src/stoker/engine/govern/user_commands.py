@@ -90,8 +90,8 @@ class UserCommands:
         freed = f"lets {frozen} frozen go on, " if frozen else ""
         if frozen > places:
             freed = f"of {frozen} frozen the level of {level} lets {places} go on, "
-        waits = "may start" if places > frozen else "wait"
-        return [ev.Decided(who, "unpause", f"asked for: {freed}{len(self._jobs.on_deck())} on deck {waits}")]
+        deck = "may start" if places > frozen else "must wait"
+        return [ev.Decided(who, "unpause", f"asked for: {freed}{len(self._jobs.on_deck())} on deck {deck}")]
 
     # -- single jobs -------------------------------------------------------------------------------------------
 
