@@ -7,7 +7,7 @@ that a build of 100,000 jobs and ten hours costs no more than a short one. Times
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -339,6 +339,11 @@ class MemoryUse:
     """How long the budget was exceeded."""
     over_at: float | None = None
     """When it was last seen exceeded; None if it is not now."""
+
+
+def build_cpu(measured: float | None, jobs: Iterable[Job]) -> float:
+    """Return the CPU use of a build in percent of one core; in an older journal that of its running jobs."""
+    return measured if measured is not None else sum(job.cpu for job in jobs)
 
 
 @dataclass(frozen=True, slots=True)

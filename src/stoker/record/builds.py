@@ -151,7 +151,7 @@ def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
                 f"the builds in {builds_dir()} belong to another user; run as that user, or set HOME"
             )
         if wanted is not None:
-            raise NoSuchBuildError(f"no build {wanted!r}; 'stoker ls' shows them")
+            raise NoSuchBuildError(no_build(wanted))
         raise NoSuchBuildError("there is no build yet; start one with: stoker run -- COMMAND")
     live = [b for b in found if b.live]
     if live_only and not live:
@@ -170,6 +170,11 @@ def _working_folder() -> str:
         return os.getcwd()
     except OSError:
         return ""
+
+
+def no_build(wanted: str) -> str:
+    """Say that a word means no build."""
+    return f"no build {wanted!r}; 'stoker ls' shows them"
 
 
 def matching(builds: Sequence[BuildSummary], wanted: str) -> list[BuildSummary]:

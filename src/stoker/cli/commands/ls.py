@@ -17,7 +17,7 @@ from stoker.launch.repair import repair_all
 from stoker.model.state import Phase
 from stoker.model.text import PLAIN_INK, Ink, Span, clean, sgr
 from stoker.model.units import format_duration, format_rough
-from stoker.record.builds import BuildSummary, builds_with_estimates, matching, what_and_where
+from stoker.record.builds import BuildSummary, builds_with_estimates, matching, no_build, what_and_where
 
 LEAST_COMMAND = 16
 """Characters of a build's command and folder in the list, in however narrow a terminal."""
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         say(line)
     builds = builds_with_estimates()
     if args.id is not None and not (builds := matching(builds, args.id)):
-        raise CliError(f"no build {args.id!r}; 'stoker ls' shows them", FAILURE)
+        raise CliError(no_build(args.id), FAILURE)
     if args.json:
         print(json.dumps([_as_json(build) for build in builds]))
     elif not builds:

@@ -79,15 +79,15 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
 
 
 def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, time: float) -> BuildState:
-    waiting = {jid: job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"}
-    short = e.cause in SHORT_OF_MEMORY
-    explained = {
-        jid: evolve(job, waits=e.why, waits_for=e.cause, waits_since=time)
-        if job.held or not (short and job.state == "on_deck")
-        else evolve(job, waits=e.why, waits_for=e.cause, waits_since=time, held=True, held_at=time)
-        for jid, job in waiting.items()
-    }
-    return evolve(state, jobs={**state.jobs, **explained})
+    waiting = (job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running")
+    return evolve(state, jobs={**state.jobs, **{job.jid: _explained(job, e, time) for job in waiting}})
+
+
+def _explained(job: Job, e: ev.JobsWaiting, time: float) -> Job:
+    """Return a job with the reason why it waits; the first one for lack of memory begins what counts as held."""
+    begins = e.cause in SHORT_OF_MEMORY and job.state == "on_deck" and not job.held
+    held_at = time if begins else job.held_at
+    return evolve(job, waits=e.why, waits_for=e.cause, waits_since=time, held=job.held or begins, held_at=held_at)
 
 
 def at_least(expected: int | None, held: int) -> int | None:

@@ -11,7 +11,7 @@ from stoker.model.reducers import Reducers
 from stoker.model.reducers.job_events import at_least
 from stoker.model.remote import UNNAMED, got_its_name
 from stoker.model.samples import JobSample, MachineSample
-from stoker.model.state import BuildState, Job, MemoryUse, OutputUse, RamDiskUse
+from stoker.model.state import BuildState, Job, MemoryUse, OutputUse, RamDiskUse, build_cpu
 from stoker.model.timeline import TimelinePoint
 
 MOST_BETWEEN = 5.0
@@ -23,7 +23,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
     states = Counter(job.state for job in jobs.values())
     used = e.machine.memory_used
     running, on_deck, frozen = states["running"], states["on_deck"], states["frozen"]
-    cpu = e.build_cpu if e.build_cpu is not None else sum(job.cpu for job in jobs.values())  # in an older journal
+    cpu = build_cpu(e.build_cpu, jobs.values())
     cpus = e.machine.cpu_percent, e.machine.share_of_cpu(cpu)
     point = TimelinePoint(time, used, e.build_rss, running, cpus[0], on_deck, frozen, cpus[1])
     step, memory = state.step, state.memory

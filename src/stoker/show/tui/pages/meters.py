@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from stoker.model.cache_use import CacheUse
 from stoker.model.progress import progress_of
 from stoker.model.samples import GpuSample, MachineSample, RamDisk
-from stoker.model.state import BuildState
+from stoker.model.state import BuildState, build_cpu
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_of, format_rough
 from stoker.show import remote_text
@@ -294,8 +294,8 @@ def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Gly
 
 
 def own_cpu(state: BuildState, machine: MachineSample) -> float:
-    """Return the percentage of the whole machine that the build takes (in an older journal: its running jobs)."""
-    return machine.share_of_cpu(state.cpu if state.cpu is not None else sum(job.cpu for job in state.jobs.values()))
+    """Return the percentage of the whole machine that the build takes."""
+    return machine.share_of_cpu(build_cpu(state.cpu, state.jobs.values()))
 
 
 def cores_text(cores: float) -> str:
