@@ -391,13 +391,13 @@ class TestEmergency:
         assert acts(asked(view(jobs, available=10.0)), "freeze") == []
         decision = asked(view(jobs, available=3.0))[0]
         assert (decision.action, decision.jid) == ("freeze", 2)
-        assert "1 job grows by up to 3.0 GiB per second; this one holds 8.0 GiB and grows on" in decision.why
+        assert "1 job can add up to 3.0 GiB per second; this one holds 8.0 GiB and grows on" in decision.why
 
     def test_the_reason_tells_what_was_measured_and_what_it_was_counted_as(self) -> None:
         half = curve((0, 8), (10, 8), spread=0.15)
         jobs = [replace(live(n, half, 5), rise=3 * GIB) for n in (1, 2)]
         (decision,) = asked(view(jobs, available=2.0))
-        told = "2 jobs grow by up to 6.0 GiB per second"
+        told = "2 jobs can add up to 6.0 GiB per second"
         assert told in decision.why
 
     def test_more_jobs_than_cores_do_not_all_grow_at_once(self) -> None:
@@ -405,10 +405,10 @@ class TestEmergency:
         unsure = curve((0, 1), (10, 1), spread=0.4)
         jobs = [replace(live(n, unsure, 5), rise=GIB) for n in range(8)]
         wide = view(jobs, available=7.0)
-        assert "8 jobs grow by up to 8.0 GiB per second" in asked(wide)[0].why
+        assert "8 jobs can add up to 8.0 GiB per second" in asked(wide)[0].why
         assert asked(replace(wide, cores=2)) == ()
         (decision,) = asked(replace(wide, cores=2, available=2 * GIB))
-        assert "8 jobs grow by up to 2.0 GiB per second" in decision.why
+        assert "8 jobs can add up to 2.0 GiB per second" in decision.why
 
     def test_what_a_job_did_before_its_stop_is_not_told_nor_counted_until_it_is_measured_anew(self) -> None:
         unsure = curve((0, 8), (10, 8), spread=0.4)
@@ -416,7 +416,7 @@ class TestEmergency:
         assert "second of work" not in str(asked(view([live(1, unsure, 5), thawed], available=3.0)))
         grows = replace(live(3, unsure, 5), rise=3 * GIB)
         (decision,) = asked(view([live(1, unsure, 5), thawed, grows], available=3.0))
-        assert "1 job grows by up to 3.0 GiB per second" in decision.why
+        assert "1 job can add up to 3.0 GiB per second" in decision.why
 
     def test_one_that_would_be_stopped_at_once_waits_and_is_told_why(self) -> None:
         """It is expected to end before the oldest needs the room; should it not, the oldest could not climb."""

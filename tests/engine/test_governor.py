@@ -201,6 +201,23 @@ def test_what_is_learnt_is_told_of_jobs_that_run_and_wait_once(world: World) -> 
     assert moved.expected == round(0.11 * GIB), "but a decision and the row beside it have the same figure"
 
 
+def test_the_guess_in_a_reason_is_the_one_in_the_row_beside_it(world: World) -> None:
+    world.memory = MemoryLimit("machine", 16 * GIB, round(14.2 * GIB))
+    for output in "abc":
+        world.expected.curves[output] = replace(flat(0.1 * GIB, 60.0), spread=1.0)
+    world.start("a", "b", "c")
+    world.events += world.governor.news()
+    world.expected.curves["c"] = replace(flat(0.123 * GIB, 60.0), spread=1.0)
+    world.expected.version += 1
+    world.events += world.governor.step()
+    world.events += world.governor.news()
+    told = [e for e in world.events if isinstance(e, ev.JobMoved) and e.jid == 3]
+    assert [e.expected for e in told] == [round(0.123 * GIB)]
+    reasons = [e.why for e in world.events if isinstance(e, ev.JobsWaiting) and 3 in e.jids]
+    assert reasons[0].startswith("its size is a guess: ~102 MiB; ")
+    assert reasons[-1].startswith("its size is a guess: ~126 MiB; ")
+
+
 def test_a_job_of_the_console_pool_is_never_stopped(world: World) -> None:
     running = world.start("a", "b")
     (console,) = world.start("console", group=os.getpgrp())

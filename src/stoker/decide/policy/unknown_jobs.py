@@ -52,7 +52,7 @@ def _waits_for(first: str, candidate: Candidate) -> Wait:
     """Say why a job waits, with its guessed size."""
     size = candidate.curve.peak
     why = f"its size is a guess: ~{format_bytes(size)}; {first} goes first, and shows what such a job needs"
-    return Wait("unknown", why, first, size)
+    return Wait("unknown", why, first, size, need=size)
 
 
 def _watched(running: Iterable[LiveJob], now: float) -> list[LiveJob]:
