@@ -94,9 +94,11 @@ def show_until_left(
 
 
 def _last_state(paths: BuildPaths, source: BuildSource) -> BuildState:
-    """Return the state by the files, or the end that was seen: where the disk is full, the journal lacks it."""
-    state = final_state(paths)
-    return source.state if source.state.over and not state.over else state
+    """Return the end that was seen, or else the state by the files.
+
+    To read a journal again takes as long as to load a viewer, and where the disk is full, it lacks the end.
+    """
+    return source.state if source.state.over else final_state(paths)
 
 
 def _watch_screens(paths: BuildPaths, source: BuildSource, options: TuiOptions) -> tuple[BuildPaths, BuildSource]:
