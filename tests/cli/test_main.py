@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,9 @@ def test_home_lists_builds_and_enter_looks_at_one(stoker: Stoker) -> None:
         assert terminal.wait() == 0
     finally:
         terminal.close()
+
+
+def test_garbage_is_searched_for_once_the_program_is_loaded() -> None:
+    look = "import gc, stoker.cli.entry as e; e.main(); print(gc.isenabled(), gc.get_freeze_count() > 1000)"
+    done = subprocess.run([sys.executable, "-P", "-c", look, "version"], capture_output=True, check=True)
+    assert done.stdout.split()[-2:] == [b"True", b"True"]

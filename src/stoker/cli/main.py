@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import gc
 import importlib
 import sys
 from collections.abc import Sequence
@@ -70,7 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv) or _without_words()
     try:
         _check_command(words)
-        return _handled(_parsed(words))
+        args = _parsed(words)
+        _enable_gc()
+        return _handled(args)
     except CliError as err:
         print(f"stoker: {clean(str(err))}", file=sys.stderr)
         return err.status
@@ -91,6 +94,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our stdout went away (`stoker ls | head`); nothing is wrong, and nothing more can be said.
         sys.stderr.close()
         return 141
+
+
+def _enable_gc() -> None:
+    """Search for garbage from now on, not among what has been loaded so far, if the entry point switched that off."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 OTHER_NAMES = {"--level": ("-j",)}
