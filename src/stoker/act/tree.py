@@ -18,6 +18,9 @@ LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 STOP_PENDING = 1 << (signal.SIGSTOP - 1)
 _PENDING = re.compile(rb"^S(?:ig|hd)Pnd:\s*([0-9a-f]+)", re.MULTILINE)
 
+PART = 1 << 16
+"""Bytes read at once; the kernel hands out a page at a time."""
+
 SERVER = b"sccache"
 """The command of sccache's server: any client starts it, and it serves all clients, of this build or another."""
 
@@ -131,12 +134,23 @@ class Ending:
 
 
 def _read(pid: int, name: str) -> bytes:
-    """Return one of a process's files in /proc, without its terminator; empty if the process is gone."""
+    """Return one of a process's files in /proc, without its terminator; empty if the process is gone.
+
+    Not by open(), for the reason that `stat_fields` has.
+    """
     try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return file.read().rstrip(b"\0\n")
+        fd = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    parts = []
+    try:
+        while part := os.read(fd, PART):
+            parts.append(part)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+    return b"".join(parts).rstrip(b"\0\n")
 
 
 def command_line(pid: int) -> list[bytes]:

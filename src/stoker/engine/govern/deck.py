@@ -71,7 +71,9 @@ class DeckView:
     def _candidate(self, job: ManagedJob) -> Candidate:
         rss = job.rss if job.rss >= BEGUN else 0
         curve = self._jobs.curve(job)
-        job.chain = self._chains.chain(job.sid, job.name) if job.name else None
+        if job.chain_known_as != (asked := (self._chains.chains_version, job.name)):
+            job.chain = self._chains.chain(job.sid, job.name) if job.name else None
+            job.chain_known_as = asked
         job.candidate = Candidate(
             job.jid,
             job.job.label,

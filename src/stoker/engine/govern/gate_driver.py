@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from stoker.act import gate
-from stoker.act.tree import Processes, shows_stop
+from stoker.act.tree import Processes, listed_children, shows_stop
 from stoker.contract.process import Key
 from stoker.engine.govern.hosted_gate import HostedGate
 from stoker.engine.jobs.managed_job import Life, ManagedJob
@@ -63,8 +63,9 @@ class GateDriver:
 
     def release(self, job: ManagedJob) -> list[ev.Event]:
         """Let a job go from the deck; nothing to announce where it has gone, or of a newborn that was not held."""
-        # What it had forked when it was stopped may have missed its score.
-        job.pids.update(gate.raise_oom_score([job.job.pid]))
+        if job.life is not Life.NEWBORN:
+            # What it had forked when it was stopped may have missed its score.
+            job.pids.update(gate.raise_oom_score(listed_children(job.job.pid)))
         was_there = all(gate.thaw([job.target])) if job.whole else gate.release(job.target)
         if job.life is Life.NEWBORN:
             self._jobs.place(job, Life.RUNNING, self._clock())

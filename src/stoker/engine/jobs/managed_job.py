@@ -134,6 +134,8 @@ class ManagedJob:
     # Computed before, or announced.
     candidate: Candidate | None = field(default=None, repr=False)
     chain: float | None = None
+    chain_known_as: tuple[int, str] | None = None
+    """The version of the chains that `chain` is of, and the job's name then."""
     curve: Curve | None = field(default=None, repr=False)
     curve_version: int = 0
     announced_peak: int = 0
