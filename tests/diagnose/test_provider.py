@@ -56,6 +56,8 @@ def test_a_name_is_known_in_its_forms(lookup: str, name: str, brings: str) -> No
         ("headers", "zlib.hpp"),
         ("headers", "myproject/zlib.h"),
         ("symbols", "btree_insert"),
+        ("symbols", "cudaSmooth(float*, int)"),
+        ("symbols", "_Z10cudaSmoothPfi"),
         ("symbols", "project::cv::f()"),
         ("symbols", "_Z"),
         ("symbols", "_ZN999x"),

@@ -102,6 +102,9 @@ MAX_MESSAGE = 2000
 _PACKAGES = re.compile(r"[A-Za-z0-9@'<=>.+_ -]{1,400}")
 """Names of packages, and options: harmless in any shell."""
 
+_FREE = re.compile(r"_Z\d")
+"""Begins the mangled name of a function outside of any class and namespace."""
+
 _MANGLED = re.compile(r"_Z(?:T[VIS]|Thn?\d{1,6}_|GV)?N?[KRVO]{0,3}(?=\d)")
 _PART = re.compile(r"(\d{1,3})(?=[A-Za-z_])")
 """A part of a mangled C++ name (Itanium ABI): its length precedes it."""
@@ -289,12 +292,21 @@ def _forms(face: str, name: str) -> Iterator[str]:
 
 
 def _symbol_forms(name: str) -> Iterator[str]:
-    """Yield a symbol without what precedes and follows its own name; a mangled one by its first part."""
+    """Yield a symbol without what precedes and follows its own name; a mangled one by its first part.
+
+    A C++ function outside of any class and namespace yields nothing: libraries name those in C, without parameters, so
+    `cudaSmooth(float*, int)` is a function of the project's.
+    """
     mangled = _MANGLED.match(name)
     if mangled:
-        yield _path_of(name, mangled.end())
+        path = _path_of(name, mangled.end())
+        if not (path.count("::") == 1 and _FREE.match(name)):
+            yield path
         return
     bare = _VERSIONED.sub("", _without_type(_OF_CLASS.sub("", name)))
+    own, parameters, _ = bare.partition("(")
+    if parameters and "::" not in own:
+        return
     yield bare
     yield f"{bare}::"
     if bare.startswith("_"):  # Apple's linker writes C names like this
