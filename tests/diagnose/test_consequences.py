@@ -75,7 +75,7 @@ def test_a_cause_comes_before_its_consequences_and_before_what_stands_beside_it(
 
 def test_a_consequence_alone_is_still_named() -> None:
     for rule in CONSEQUENCES:
-        assert found(f"{rule.examples[0]}\n") == [rule.id]
+        assert found(f"{log_of(rule, rule.examples[0])}\n") == [rule.id]
 
 
 @pytest.mark.parametrize(
