@@ -24,7 +24,7 @@ from stoker.report.charts import memory_chart
 from stoker.report.critical_path import critical_path
 from stoker.report.html import POLICY
 from stoker.report.page import page
-from stoker.report.recorded import recorded
+from stoker.report.recorded import RecordedBuild, recorded
 from support.browser import CHROMIUM, asked_of_the_network, chromium, console
 
 HOSTILE = "</title><script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\x1b[31m"
@@ -116,6 +116,43 @@ def test_the_chain_leads_through_who_made_way() -> None:
         ]
     )
     assert [job.output for job in critical_path(build)] == ["a.o", "b.o"]
+
+
+def run_again() -> RecordedBuild:
+    """A build whose a.o was killed for memory; the second attempt makes it and links."""
+    return build_of(
+        [
+            ev.SchedulerPlanned(1, 3, "dry-run", {}, after=((), (0,))),  # 1004
+            ev.JobStarted(1, 1, 7, "a.o", "cxx", 1004.0),
+            ev.JobStarted(2, 1, 8, "b.o", "cxx", 1004.0),
+            ev.JobKilled("a.o", "shed", jid=1),
+            ev.JobFinished(1, 1, "a.o", "cxx", 3.0, "failed", group=0),
+            ev.JobFinished(2, 1, "b.o", "cxx", 5.0, "ok", group=0),  # 1009
+            ev.SchedulerEnded(1),
+            ev.StepStarted(1, 1, "build", ("ninja",), 200, attempt=2),  # 1011
+            ev.SchedulerStarted(2, "ninja", 201, "/src/build", "1.13.2", 4),
+            ev.SchedulerPlanned(2, 2, "dry-run", {}, after=((), (0,))),
+            ev.JobStarted(3, 2, 9, "a.o", "cxx", 1013.0),
+            ev.JobFinished(3, 2, "a.o", "cxx", 1.0, "ok", group=0),
+            ev.JobStarted(4, 2, 10, "app", "link", 1015.5),
+            ev.JobFinished(4, 2, "app", "link", 1.0, "ok", group=1),
+            ev.StepEnded(1, 0),  # 1018
+            ev.BuildEnded("done", 0, ""),
+        ]
+    )
+
+
+def test_the_chain_goes_on_before_what_was_made_again() -> None:
+    assert [job.output for job in critical_path(run_again())] == ["b.o", "a.o", "app"]
+
+
+def test_each_attempt_took_its_own_time_and_what_was_killed_is_counted() -> None:
+    text = page(run_again())
+    cells = [
+        re.findall(r">([^<>]+)<", row) for row in re.findall(r"<tr>(?:(?!</tr>).)*attempt.*?</tr>", text, re.DOTALL)
+    ]
+    assert cells == [["build", "attempt 1", "0:09"], ["build", "attempt 2", "0:07", "0"]]
+    assert re.search(r"killed\D*>1<", text)
 
 
 def test_a_page_of_thousands_of_jobs_is_bounded() -> None:

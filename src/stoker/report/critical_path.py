@@ -23,11 +23,12 @@ def critical_path(build: RecordedBuild) -> list[JobRecord]:
 
     Backwards from the job that ended last. Before one that waited on deck stands the job that made way for it: the one
     that ended last when it was let go. Before any other, of those that it waited for by the graph, the one that ended
-    last when it was born; where no graph is known, of all.
+    last when it was born; where no graph is known, of all. Before one that waited for none, the one that ended last
+    before its scheduler began: an earlier step or attempt.
     """
     ran = sorted((job for job in build.jobs if job.began is not None), key=lambda job: job.ended)
     ends = [job.ended for job in ran]
-    needed = _needed(build)
+    needed, begun = _needed(build), {scheduler.sid: scheduler.started for scheduler in build.schedulers}
     chain: list[JobRecord] = []
     job = ran[-1] if ran else None
     while job is not None and len(chain) < MAX_LINKS:
@@ -35,7 +36,10 @@ def critical_path(build: RecordedBuild) -> list[JobRecord]:
         held = job.waiting >= LEAST_WAIT
         until = (job.began or job.born) if held else job.born
         groups = None if held or job.group is None else needed.get((job.sid, job.group))
-        job = _last(ran[: bisect_right(ends, until + SLACK)], job, groups)
+        before = _last(ran[: bisect_right(ends, until + SLACK)], job, groups)
+        if before is None and groups is not None:
+            before = _last(ran[: bisect_right(ends, begun.get(job.sid, 0.0))], job, None)
+        job = before
     return chain[::-1]
 
 

@@ -99,7 +99,8 @@ def _figures(build: RecordedBuild, status: dict[str, Any]) -> list[tuple[str, Fi
         ("jobs finished", Figure("progress.finished", progress["finished"], f"{progress['finished']}")),
         ("jobs in all", Figure("progress.total", progress["total"], f"{progress['total']}")),
         ("failed", Figure("progress.failed", progress["failed"], f"{progress['failed']}")),
-        ("killed", Figure("progress.killed", progress["killed"], f"{progress['killed']}")),
+        ("killed", f"{_killed_and_lost(build)[0]}"),
+        ("killed and not built", Figure("progress.killed", progress["killed"], f"{progress['killed']}")),
         ("most memory", Figure("memory.build_peak", memory["build_peak"], format_bytes(memory["build_peak"]))),
         ("budget", Figure("memory.budget", memory["budget"], format_bytes(memory["budget"]))),
         ("CPU time of jobs", format_duration(cpu)),
@@ -128,7 +129,8 @@ def _critical(build: RecordedBuild, path: Sequence[JobRecord]) -> str:
     ]
     ran = together((j.began or j.born, j.ended) for j in path)
     known = any(s.deps for s in build.schedulers)
-    how = "by the graph" if known else "by what ended last before each; the journal holds no graph"
+    how = "each waited for the one before it: for its output, its place or its memory"
+    how = how if known else "by what ended last before each; the journal holds no graph"
     words = f"Critical path: {len(path)} jobs, {format_duration(ran)} of {format_duration(build.seconds)} ({how})"
     return folded(words, table(("from", "job", "on deck", "ran", "memory"), rows, (0, 2, 3, 4)))
 

@@ -198,6 +198,8 @@ class Recorder:
             case ev.Decided():
                 self._keep(self._decisions, DecisionEntry(time, e.who, e.what, e.why))
             case ev.StepStarted() if len(self._steps) < MAX_STRETCHES:
+                if self._steps and self._steps[-1].exit_code is None:  # an attempt has no end of its own
+                    self._steps[-1] = replace(self._steps[-1], ended=time)
                 self._steps.append(Stretch(e.name, time, time, attempt=e.attempt))
             case ev.StepEnded() if self._steps:
                 self._steps[-1] = replace(self._steps[-1], ended=time, exit_code=e.exit_code)
