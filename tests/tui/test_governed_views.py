@@ -359,9 +359,11 @@ def test_the_end_says_how_many_jobs_memory_has_held_back() -> None:
     story.add(3660, ev.JobsWaiting((14, 15), "memory", "needs ~9.1 GiB"), ev.JobsWaiting((16,), "place", "16 run"))
     story.add(3661, ev.JobsWaiting((14,), "room", "kept for 15"), ev.JobMoved(5, "frozen", by="word"))
     story.add(3662, *(ev.JobMoved(jid, "running") for jid in (13, 14, 15)))
-    story.add(3663, ev.JobFinished(17, 1, "never_ran.o", "cxx", 0.0, "dropped"))
+    story.add(
+        3663, ev.JobFinished(17, 1, "never_ran.o", "cxx", 0.0, "dropped"), ev.JobsWaiting((18,), "unknown", "a guess")
+    )
     lines = ended_lines(story)
-    assert any(line.startswith("governed 3 jobs waited for memory, 1 freeze") for line in lines), "only those that ran"
+    assert any(line.startswith("governed 4 jobs waited for memory, 1 freeze") for line in lines), "as the report says"
 
 
 def test_the_end_says_which_jobs_waited_longest_for_memory() -> None:
@@ -371,7 +373,7 @@ def test_the_end_says_which_jobs_waited_longest_for_memory() -> None:
         story.add(3700, ev.JobsWaiting((jid,), "memory", "needs ~9.1 GiB"), ev.JobsWaiting((jid,), "place", "2 run"))
         story.add(3700 + 60 * wait, ev.JobMoved(jid, "running"))
     text = " ".join(" ".join(ended_lines(story)).split())
-    assert "waited longest obj/k_8.o for 5:00, obj/k_7.o for 4:00, obj/k_6.o for 3:45" in text
+    assert "longest on deck: obj/k_8.o for 5:52, obj/k_7.o for 4:53, obj/k_6.o for 3:54" in text
 
 
 def test_the_end_tells_freezes_from_the_jobs_that_were_frozen() -> None:

@@ -175,9 +175,7 @@ class Job:
     """Seconds that it is predicted to run on a core of its own, as in events.JobStarted."""
     course: Course = field(default_factory=Course)
     held: bool = False
-    """Whether it has waited for memory before it began."""
-    held_at: float = 0.0
-    """When it began to wait for memory; of no meaning if it has not."""
+    """Whether it has waited on deck for memory."""
     short: bool = False
     """Whether it has been frozen for lack of memory."""
     host: str = ""
@@ -348,7 +346,7 @@ def build_cpu(measured: float | None, jobs: Iterable[Job]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class HeldJob:
-    """A job that waited for memory for so many seconds before it started."""
+    """A job that waited for memory, and the seconds that it was on deck, for whatever reason."""
 
     output: str
     seconds: float
@@ -356,18 +354,18 @@ class HeldJob:
 
 @dataclass(frozen=True, slots=True)
 class Restraint:
-    """How many jobs waited for memory and then started; how often one was frozen for lack of it, and how many were."""
+    """How many jobs waited on deck for memory; how often one was frozen for lack of it, and how many were."""
 
     held: int = 0
     frozen: int = 0
     frozen_jobs: int = 0
     longest: tuple[HeldJob, ...] = ()
-    """Those that waited longest, MAX_LONGEST at most."""
+    """Those that started and were on deck longest before, MAX_LONGEST at most."""
 
-    def with_held(self, job: HeldJob) -> Restraint:
-        """One more job has waited and started."""
+    def with_longest(self, job: HeldJob) -> Restraint:
+        """A job that waited for memory has started."""
         longest = sorted((*self.longest, job), key=lambda held: -held.seconds)[:MAX_LONGEST]
-        return replace(self, held=self.held + 1, longest=tuple(longest))
+        return replace(self, longest=tuple(longest))
 
     @property
     def freezes(self) -> str:

@@ -11,7 +11,7 @@ from stoker.model.reducers import Reducers, scheduler_events
 from stoker.model.reducers.kill_events import with_end, with_lost
 from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, HeldJob, Job, JobHistory, Scheduler
 
-SHORT_OF_MEMORY = ("memory", "room", "unknown")
+SHORT_OF_MEMORY = ("memory", "room")
 """Causes of waiting (events.WaitCause) that mean that memory is short."""
 
 MAX_HOSTS = 1000
@@ -72,22 +72,27 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
             restraint = evolve(restraint, frozen=restraint.frozen + 1, frozen_jobs=jobs)
             moved = evolve(moved, short=True)
         if job.state == "on_deck" and job.held:
-            restraint = restraint.with_held(HeldJob(job.output, max(0.0, time - job.held_at)))
+            restraint = restraint.with_longest(HeldJob(job.output, max(0.0, time - job.started)))
         frozen_at = time if e.state == "frozen" else None
         moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=job.frozen_for(time))
     return evolve(state, jobs={**state.jobs, e.jid: moved}, restraint=restraint)
 
 
 def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, time: float) -> BuildState:
-    waiting = (job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running")
-    return evolve(state, jobs={**state.jobs, **{job.jid: _explained(job, e, time) for job in waiting}})
+    waiting = [job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"]
+    newly = sum(_is_held(job, e) and not job.held for job in waiting)
+    restraint = evolve(state.restraint, held=state.restraint.held + newly) if newly else state.restraint
+    explained = {job.jid: _explained(job, e, time) for job in waiting}
+    return evolve(state, jobs={**state.jobs, **explained}, restraint=restraint)
+
+
+def _is_held(job: Job, e: ev.JobsWaiting) -> bool:
+    return e.cause in SHORT_OF_MEMORY and job.state == "on_deck"
 
 
 def _explained(job: Job, e: ev.JobsWaiting, time: float) -> Job:
-    """Return a job with the reason why it waits; the first one for lack of memory begins what counts as held."""
-    begins = e.cause in SHORT_OF_MEMORY and job.state == "on_deck" and not job.held
-    held_at = time if begins else job.held_at
-    return evolve(job, waits=e.why, waits_for=e.cause, waits_since=time, held=job.held or begins, held_at=held_at)
+    """Return a job with the reason why it waits; one for lack of memory makes it one that was held."""
+    return evolve(job, waits=e.why, waits_for=e.cause, waits_since=time, held=job.held or _is_held(job, e))
 
 
 def at_least(expected: int | None, held: int) -> int | None:

@@ -199,11 +199,13 @@ def _restraint(state: BuildState) -> str:
 
 
 def _waited(state: BuildState, g: Glyphs) -> str:
-    """Return which jobs waited longest for memory, and how long; empty if none did for a second."""
+    """Return which of the jobs that waited for memory were on deck longest; empty if none was for a second."""
     jobs = [job for job in state.restraint.longest if job.seconds >= 1]
     names = distinct_names(job.output for job in jobs)
     texts = [f"{elide_path(names[j.output], NAMED, g.ellipsis)} for {format_duration(j.seconds)}" for j in jobs]
-    return ("longest " if state.restraint.held > len(jobs) else "") + ", ".join(texts) if texts else ""
+    return (
+        ("longest on deck: " if state.restraint.held > len(jobs) else "on deck: ") + ", ".join(texts) if texts else ""
+    )
 
 
 def _counts(p: Progress, room: int) -> str:
