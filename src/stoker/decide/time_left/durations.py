@@ -28,10 +28,16 @@ take 67 s where its C++ files take 30, flash-attention's kernels 30 to 150 s. A 
 of a C++ file, of PyTorch 0.4. If this is wrong, the first jobs of a kind that end correct it.
 """
 
-TYPICAL_SIZE, SIZE_POWER = 8_000, 0.7
-"""Bytes of a source that has exactly the weight of its language, and how the weight grows with the size: over 900 files
-of eight projects the logarithms correlate by 0.7 to 0.8, with slopes from 0.35 (C++, whose headers weigh more) to 0.84
-(C)."""
+TYPICAL_SIZE = 8_000
+"""Bytes of a source that has exactly the weight of its language."""
+
+SIZE_POWERS: Mapping[str, float] = MappingProxyType({"cxx": 0.5, "c": 0.7, "nvcc": 0.5})
+"""How the weight grows with the size: over 2,500 files of 17 projects the slopes of the logarithms are 0.52 for C++,
+whose headers weigh more, and 0.64 for C, without two projects whose sources are tables or include each other."""
+
+USUAL_SECONDS = 0.6
+"""Seconds that a weight of 1 stands for in most projects, within a factor of two. How long generators and scripts take
+says no more than that about compilations: they take from milliseconds to minutes in any project."""
 
 LEAST_SIZE, MOST_SIZE = 200, 2_000_000
 """Source sizes are clamped to this range."""
@@ -40,6 +46,10 @@ POWER, SURE_POWER = 1.0, 8.0
 """The initially assumed power of weights, and how firmly it is assumed: as firmly as ended jobs would show whose
 logarithms of weights have this sum of squared deviations. At 0 all sources of a language are alike; sources that
 include others (freetype has one of 700 bytes for each module) are heavier the smaller they are."""
+
+MOST_POWER = 1.5
+"""No power is taken to be higher. Above 1, a few sources are much heavier than the others: with powers up to 1, five
+tables and 150 small files were expected to take 3.7 times too long after the first table."""
 
 TRUST, TRUST_STATED = 2.0, 0.5
 """The factor of the wider class, and stated seconds, have the weight of this many ended jobs."""
@@ -152,6 +162,36 @@ class Took(NamedTuple):
         return (trust * wider + own) / (trust + self.jobs)
 
 
+class _Shown(NamedTuple):
+    """What jobs without stated seconds have shown: their number, the sum of the ratios of seconds to weights, and the
+    sum of seconds.
+
+    A mean of ratios is moved less by a heavy job than the ratio of the sums; and the heaviest jobs are started first.
+    """
+
+    jobs: float = 0.0
+    ratios: float = 0.0
+    seconds: float = 0.0
+
+    def plus(self, amount: float, seconds: float) -> _Shown:
+        """Return the sums with one more job."""
+        return _Shown(self.jobs + 1.0, self.ratios + seconds / amount, self.seconds + seconds)
+
+    def together(self, others: _Shown) -> _Shown:
+        """Return the sums of these and other jobs."""
+        return _Shown(self.jobs + others.jobs, self.ratios + others.ratios, self.seconds + others.seconds)
+
+    @property
+    def ratio(self) -> float:
+        """The mean seconds for a weight of 1."""
+        return max(self.ratios / self.jobs, LEAST_SECONDS)
+
+    def drawn(self, wider: float, trust: float) -> float:
+        """Return the same, drawn towards that of a wider class. Ratios spread like products, so this is a geometric
+        mean: one tiny source that took 50 times what it weighs moves an arithmetic one too far."""
+        return math.exp((trust * math.log(wider) + self.jobs * math.log(self.ratio)) / (trust + self.jobs))
+
+
 class _Needed(NamedTuple):
     """CPU seconds that notable jobs have used, compared with what was `stated`: totals, which fade, and the mean and
     the variance of the logarithms of the ratios."""
@@ -198,8 +238,8 @@ def weight(tool: str, output: str, size: int = 0) -> Stated:
     """Return what is stated of a job without history. `size`: its source's bytes, 0 if not known."""
     kind = kind_of(tool, output)
     by_size = 1.0
-    if size and kind in _COMPILED:
-        by_size = (min(max(size, LEAST_SIZE), MOST_SIZE) / TYPICAL_SIZE) ** SIZE_POWER
+    if size and kind in SIZE_POWERS:
+        by_size = (min(max(size, LEAST_SIZE), MOST_SIZE) / TYPICAL_SIZE) ** SIZE_POWERS[kind]
     return Stated("size", WEIGHTS.get(kind, WEIGHTS["other"]) * by_size)
 
 
@@ -228,6 +268,7 @@ class Durations:
         """The CPU seconds that jobs need for one that was stated."""
         self._weighed: dict[Class, list[_Ended]] = {}
         """Ended jobs without stated seconds."""
+        self._ended_kinds: set[str] = set()
         self._alone = False
         self._pace = 1.0
         self._supposed = Took()
@@ -244,6 +285,7 @@ class Durations:
         """Add a job that has succeeded; `elsewhere`: on another machine. `cpu`: the CPU seconds it used, 0: unknown."""
         if job.of.by == "size":
             self._weighed.setdefault(job.of, []).append(_Ended(job.stated, seconds, elsewhere))
+            self._ended_kinds.add(job.of.kind)
             return
         for known in (self._stated,) if elsewhere else (self._stated, self._stated_here):
             known[job.of] = known.get(job.of, Took()).plus(job.stated, seconds, FADES)
@@ -251,6 +293,11 @@ class Durations:
             needed = self._needed.get(job.of, _Needed()).faded()
             notable = cpu > 0.0 and not elsewhere and max(cpu, job.stated) >= NOTABLE_CPU
             self._needed[job.of] = needed.plus(job.stated, cpu) if notable else needed
+
+    def seen(self, job: ExpectedJob) -> bool:
+        """Whether the build has shown what is stated of such jobs: seconds need no showing, and of weights a job of the
+        kind has ended."""
+        return job.of.by != "size" or job.of.kind in self._ended_kinds
 
     def suppose(self, remembered: Took) -> None:
         """Take over what jobs of the plan would weigh, and the seconds that the history says they take."""
@@ -265,14 +312,14 @@ class Durations:
         self._alone, self._pace = alone, 1.0
         self._learn_powers()
         self._pace = self._learn_pace() if alone else 1.0
-        took = {of: self._took(of, jobs) for of, jobs in self._weighed.items()}
-        self._fit(took)
+        shown = {of: self._shown(of, jobs) for of, jobs in self._weighed.items()}
+        self._fit(shown)
         running = list(running)
         for job, run in running:
             if job.of.by == "size" and self.scaled:
                 seconds = max(self.seconds(job), run.age * (1.0 + OUTLIVED))
-                took[job.of] = took.get(job.of, Took()).plus(self._amount(job.of, job.stated), seconds)
-        self._fit(took)
+                shown[job.of] = shown.get(job.of, _Shown()).plus(self._amount(job.of, job.stated), seconds)
+        self._fit(shown)
         self._learn_from_cpu(running)
 
     def _learn_from_cpu(self, running: Sequence[tuple[ExpectedJob, RunSoFar]]) -> None:
@@ -318,6 +365,13 @@ class Durations:
         seconds = sum(job.seconds * (self._pace if job.elsewhere else 1.0) for job in jobs)
         return Took(len(jobs), sum(self._amount(of, job.weight) for job in jobs), seconds)
 
+    def _shown(self, of: Class, jobs: Sequence[_Ended]) -> _Shown:
+        """Return what these jobs have shown, with the seconds that they take where they are compiled now."""
+        shown = _Shown()
+        for job in jobs:
+            shown = shown.plus(self._amount(of, job.weight), job.seconds * (self._pace if job.elsewhere else 1.0))
+        return shown
+
     def _learn_pace(self) -> float:
         """Return the seconds that this machine takes for what takes a second elsewhere, by jobs of the same kinds."""
         here, there = dict[str, Took](), dict[str, Took]()
@@ -355,31 +409,40 @@ class Durations:
         for (kind, _), logs in groups.items():
             (x0, y0), (xx, xy) = map(fmean, zip(*logs, strict=True)), sums.get(kind, (SURE_POWER, SURE_POWER * POWER))
             sums[kind] = xx + sum((x - x0) ** 2 for x, _ in logs), xy + sum((x - x0) * (y - y0) for x, y in logs)
-        self._powers = {kind: min(1.0, max(0.0, xy / xx)) for kind, (xx, xy) in sums.items()}
+        self._powers = {kind: min(MOST_POWER, max(0.0, xy / xx)) for kind, (xx, xy) in sums.items()}
 
-    def _fit(self, weighed: Mapping[Class, Took]) -> None:
+    def _fit(self, weighed: Mapping[Class, _Shown]) -> None:
         """Compute the factors of classes; of kinds, in which each folder counts by its certainty, because jobs to come
         are in other folders; and, under the kind "", of all jobs. Under SIZELESS is that for kinds without sources."""
-        folders: dict[Class, Took] = {}
-        for of, took in weighed.items():
-            folders[_folder(of)] = folders.get(_folder(of), Took()).together(took)
-        kinds: dict[str, list[tuple[float, float]]] = {}
-        plain: list[tuple[float, float]] = []
-        for of, took in folders.items():
-            sure = took.jobs / (took.jobs + TRUST)
-            kinds.setdefault(of.kind, []).append((sure, took.seconds / took.stated))
-            plain.append((sure, took.seconds / (took.jobs * _plain(of))))
-        remembered = [(1.0, self._supposed.seconds / self._supposed.stated)] if self._supposed.jobs else []
-        every = [pair for pairs in kinds.values() for pair in pairs]
-        whole = _mean([*every, *remembered])
-        self._kinds = {"": whole, SIZELESS: min(whole, MOST_BY_SIZE * _mean([*plain, *remembered]))}
-        for kind, pairs in kinds.items():
-            self._kinds[kind] = _mean([(1.0, self._every_kind(kind)), *pairs])
-        factors = {of: took.drawn(self._kinds[of.kind], TRUST) for of, took in folders.items()}
-        families = {of: took.drawn(factors[_folder(of)], TRUST_FAMILY) for of, took in weighed.items() if of.family}
+        folders: dict[Class, _Shown] = {}
+        for of, shown in weighed.items():
+            folders[_folder(of)] = folders.get(_folder(of), _Shown()).together(shown)
+        self._fit_kinds(folders)
+        factors = {of: shown.drawn(self._kinds[of.kind], TRUST) for of, shown in folders.items()}
+        families = {of: shown.drawn(factors[_folder(of)], TRUST_FAMILY) for of, shown in weighed.items() if of.family}
         known = self._stated_here if self._alone else self._stated
         stated = {of: self._as_needed(of, took).drawn(1.0, TRUST_STATED) for of, took in known.items()}
         self._factors = factors | families | stated
+
+    def _fit_kinds(self, folders: Mapping[Class, _Shown]) -> None:
+        """Compute the factors of kinds, from those of their folders and from what the history says."""
+        kinds: dict[str, list[tuple[float, float]]] = {}
+        plain: list[tuple[float, float]] = []
+        for of, shown in folders.items():
+            sure = shown.jobs / (shown.jobs + TRUST)
+            kinds.setdefault(of.kind, []).append((sure, shown.ratio))
+            plain.append((sure, shown.seconds / (shown.jobs * _plain(of))))
+        remembered = [(1.0, self._supposed.seconds / self._supposed.stated)] if self._supposed.jobs else []
+        every = [pair for pairs in kinds.values() for pair in pairs]
+        whole = _mean([*every, *remembered])
+        compiled = whole if remembered or not every or self._seen_compiling() else math.sqrt(whole * USUAL_SECONDS)
+        self._kinds = {"": compiled, SIZELESS: min(whole, MOST_BY_SIZE * _mean([*plain, *remembered]))}
+        for kind, pairs in kinds.items():
+            self._kinds[kind] = _mean([(1.0, self._every_kind(kind)), *pairs])
+
+    def _seen_compiling(self) -> bool:
+        """Whether a compilation without stated seconds has ended."""
+        return not self._ended_kinds.isdisjoint(_COMPILED)
 
     def _as_needed(self, of: Class, took: Took) -> Took:
         """Return the totals as if what jobs need in common had been stated: what one of them needed beyond that says

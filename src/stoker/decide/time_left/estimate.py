@@ -24,12 +24,19 @@ PULL_FROM, PULL_NONE, LEAST_PULL, MOST_APART = 0.1, 0.4, -0.25, 2.0
 PULL_FROM, where weights are no better guess; not at all at PULL_NONE; and then slightly away from it, because class
 factors are still drawn towards the factor of all jobs. Over 13 first builds the powers that fit best were 0.6 at 10 to
 25 %, 0 at 25 to 40, -0.4 at 40 to 60 and -0.2 from there on, within 0.2 whichever build was left out. For PyTorch the
-rule is off by a factor of 35, so at most a factor of MOST_APART counts."""
+rule is off by a factor of 35, so at most a factor of MOST_APART counts.
+
+That is for jobs in the scheduler's order. If jobs are on deck, the longest of them are started first, and a rule that
+counts them says twice too much at first: then only what is left of kinds of which no job has ended is drawn to it."""
 
 WEIGHED_BAND, REMEMBERED_BAND = math.sqrt(2.0), 1.3
 """How far the band reaches in either direction, as factors, if nothing of what is left is remembered and if all of it
 is, once NARROW_FROM of the build is done. Four of five middles were then off by up to 1.5 over first builds; by 1.1
 over recorded second ones, and 1.3 over simulated ones, on 16 cores."""
+
+UNSEEN_BAND = 2.0
+"""How much further the band reaches in either direction if all that is left is of kinds of which no job has ended:
+generators ran for a third of a build, and the compilations after them were expected to take 1.7 times too long."""
 
 NARROW_FROM, LEAST_SHARE = 0.2, 0.01
 """Before that the band is wider, as a power: 1.7 in either direction at an eighth. It is less than the quarter from
@@ -57,21 +64,25 @@ once NARROW_FROM is done."""
 class Left:
     """The remaining work of a build, in seconds of single jobs, summed up job by job.
 
-    `remembered` is the seconds of jobs that have been built before, `held` is the bytes that jobs hold times their
-    seconds, of each job `most` bytes at most: one that is expected to hold more than there is runs alone; `longest` and
-    `work` hold, for each group of the plans, its longest job and the sum of its jobs.
+    `remembered` is the seconds of jobs that have been built before, `unseen` those of kinds of which no job has ended.
+    `held` is the bytes that jobs hold times their seconds, of each job `most` bytes at most: one that is expected to
+    hold more than there is runs alone; `longest` and `work` hold, for each group of the plans, its longest job and the
+    sum of its jobs.
     """
 
     seconds: float = 0.0
     remembered: float = 0.0
+    unseen: float = 0.0
     held: float = 0.0
     most: float = math.inf
     longest: dict[int, float] = field(default_factory=dict)
     work: dict[int, float] = field(default_factory=dict)
 
-    def add(self, job: ExpectedJob, group: int, seconds: float, held: float) -> None:
-        """Add a job of the group `group` that needs `seconds` and holds `held` bytes on average."""
+    def add(self, job: ExpectedJob, group: int, seconds: float, held: float, *, seen: bool = True) -> None:
+        """Add a job of the group `group` that needs `seconds` and holds `held` bytes on average; `seen`: whether a job
+        of its kind has ended, or seconds are stated."""
         self.seconds += seconds
+        self.unseen += seconds * (not seen)
         self.remembered += seconds * (job.of.by in REMEMBERED)
         self.held += seconds * min(held, self.most)
         self.work[group] = self.work.get(group, 0.0) + seconds
@@ -109,12 +120,14 @@ def time_left(
     done: float,
     ended: int,
     rule: float = 0.0,
+    longest_first: bool = False,
     memory: float = math.inf,
 ) -> Estimated:
     """Estimate the remaining time if `width` jobs, 1 or more, run at once and hold at most `memory` bytes.
 
     `done` seconds of jobs are done, and `ended` whole jobs; `rule` is the result of the rule of three over jobs
-    (seconds), 0 if it has none.
+    (seconds), 0 if it has none. `longest_first`: of the jobs on deck, the one with the longest way to the end
+    starts first.
     """
     if left.seconds <= 0.0:
         return Estimated(0.0, 0.0, 0.0)
@@ -122,12 +135,14 @@ def time_left(
     best = max(work, longest_path(left, deps, width), left.held / memory)
     worst = max(best, work + (1.0 - 1.0 / width) * longest_path(left, deps))
     middle = best + ORDER * (worst - best)
-    share, unknown = done / (done + left.seconds), 1.0 - left.remembered / left.seconds
+    share = done / (done + left.seconds)
+    unknown, unseen = 1.0 - left.remembered / left.seconds, left.unseen / left.seconds
     if rule > 0.0:
         pull = min(1.0, max(LEAST_PULL, (PULL_NONE - share) / (PULL_NONE - PULL_FROM)))
-        middle *= min(MOST_APART, max(1.0 / MOST_APART, rule / middle)) ** (pull * unknown)
+        counts = unseen if longest_first else unknown
+        middle *= min(MOST_APART, max(1.0 / MOST_APART, rule / middle)) ** (pull * counts)
     early = max(_early(share, unknown), 1.0 + unknown * (max(1.0, LEAST_ENDED / max(1, ended)) ** 2 - 1.0))
-    factor = (REMEMBERED_BAND * (WEIGHED_BAND / REMEMBERED_BAND) ** unknown) ** early
+    factor = UNSEEN_BAND**unseen * (REMEMBERED_BAND * (WEIGHED_BAND / REMEMBERED_BAND) ** unknown) ** early
     return Estimated(middle, max(0.0, min(middle / factor, middle - 1.0)), max(middle * factor, middle + 1.0))
 
 

@@ -85,6 +85,8 @@ class _Places:
     def __init__(self) -> None:
         self.now = 1.0
         """Jobs that might run if the build is not paused."""
+        self.chosen = False
+        """Whether schedulers start more jobs than may run, so that stoker chooses which of them run first."""
         self.alone = False
         """Whether it had other machines and has lost all of them. If one is listed again, as distcc does after a minute
         whatever has become of it, that counts only once it has compiled a job."""
@@ -145,6 +147,7 @@ class _Places:
             slots = 0 if self.alone else self._slots
             places = min(self._level + slots, sum(self._widths.values()))
             self.now = max(1.0, self._cores if math.isinf(places) else places)
+            self.chosen = sum(self._widths.values()) > self.now
 
 
 class Forecast:
@@ -414,7 +417,8 @@ class Forecast:
             deps += [[first + d for d in before] for before in remaining.graph.deps]
         for job, run in others:
             deps.append(())
-            left.add(job, len(deps) - 1, self._durations.remainder(job, run), 0.0)
+            seen = self._durations.seen(job)
+            left.add(job, len(deps) - 1, self._durations.remainder(job, run), 0.0, seen=seen)
         ages = [run.age for _, run in (*young, *others)]
         sums, full = places.sums(now), FULL_SHARE * left.seconds
         used = 1.0
@@ -427,6 +431,7 @@ class Forecast:
             done=self._spent + sum(ages),
             ended=sums.ended,
             rule=self._rule_of_three(len(others), sums),
+            longest_first=places.chosen,
             memory=memory,
         )
         self._chains = _by_scheduler(ways_to_end(left, deps), firsts)

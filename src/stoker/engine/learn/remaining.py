@@ -216,10 +216,12 @@ class Remaining:
         for edge, state in enumerate(self._state):
             if state == WAITING:
                 job = self._expected[edge]
-                left.add(job, first + groups[edge], durations.seconds(job), self._held[edge])
+                seconds, seen = durations.seconds(job), durations.seen(job)
+                left.add(job, first + groups[edge], seconds, self._held[edge], seen=seen)
         for edge, run in running.items():
             job = self._expected[edge]
-            left.add(job, first + groups[edge], durations.remainder(job, run), self._held[edge])
+            seconds, seen = durations.remainder(job, run), durations.seen(job)
+            left.add(job, first + groups[edge], seconds, self._held[edge], seen=seen)
 
     def _as_expected(self, edge: int, stated: Stated) -> ExpectedJob:
         amount, of = expected_job(stated, self.graph.tools[edge], self.graph.output(edge))
