@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -377,3 +378,9 @@ async def test_a_real_cmake_project_with_probes(ninja: str, tmp_path: Path, need
 def _configure(source: Path, build: Path, ninja: str) -> None:
     options = [f"-DCMAKE_MAKE_PROGRAM={ninja}", "-DCMAKE_NINJA_FORCE_RESPONSE_FILE=1"]
     subprocess.run(["cmake", "-S", source, "-B", build, "-GNinja", *options], check=True, capture_output=True)
+
+
+def test_a_plan_is_made_without_loading_the_journals_vocabulary() -> None:
+    """It takes longer to load than all the rest, beside the first jobs of each build."""
+    code = "import sys, stoker.sense.ninja.plan_maker; print('stoker.model.events' in sys.modules)"
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True).stdout == b"False\n"

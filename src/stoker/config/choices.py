@@ -1,21 +1,25 @@
 """What a user may change while a build runs, as their files say it now: levels, memory, retries and classes of the
-profile, their own priors.yaml, the thresholds of settings.yaml. Unaware of builds and of when to read."""
+profile, their own priors.yaml, the thresholds of settings.yaml. Unaware of builds and of when to read.
+
+The reader of profiles is loaded only when one is read: each build waits until its engine is loaded, and most have none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stoker.config.config_error import ConfigError
 from stoker.config.paths import settings_path
 from stoker.config.priors import load_classes, own_priors
-from stoker.config.profiles.load import ProfileError, read_profile
-from stoker.config.profiles.profile import Profile, ProfileStep
 from stoker.config.settings import load_settings
 from stoker.decide.memory.prior_classes import Prior
 from stoker.decide.policy.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from stoker.config.profiles.profile import Profile, ProfileStep
 
 
 class StepChoice(NamedTuple):
@@ -70,6 +74,8 @@ def level_of(step: ProfileStep, profile: Profile) -> int | None:
 
 def from_profile(origin: ProfileOrigin, before: Choices) -> ReadChoices:
     """Return `before` with what the profile and all that it extends say now."""
+    from stoker.config.profiles.load import ProfileError, read_profile
+
     files: set[Path] = {origin.path}
     try:
         profile, faults = read_profile(origin.path, origin.settings, origin.extra, files)

@@ -17,7 +17,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, Literal, get_args
 
-from stoker.model.events import MAX_RECORDED_DEPS
 from stoker.model.tool import Tool
 
 UNKNOWN = -1.0
@@ -124,6 +123,8 @@ class PlanGraph:
 
     def recordable(self) -> tuple[tuple[int, ...], ...]:
         """The groups that each group waits for, as the journal has them; empty unless they are exact and few enough."""
+        from stoker.model.events import MAX_RECORDED_DEPS  # half of what there is to load, if plan_maker had to as well
+
         return self.deps if self.exact and sum(map(len, self.deps)) <= MAX_RECORDED_DEPS else ()
 
     def close(self) -> None:
