@@ -95,6 +95,17 @@ class Lives(RuleBasedStateMachine):
         if job := self.some(number, Life.ON_DECK, Life.RUNNING, Life.FROZEN):
             self.table.doom(job, why)  # type: ignore[arg-type]
 
+    @rule(number=st.integers(0, 9))
+    def carry(self, number: int) -> None:
+        """Schedulers run in one job now, or in none any more."""
+        job = self.some(number, Life.RUNNING)
+        self.table.set_carriers({job.job.key} if job else ())
+
+    @rule(number=st.integers(0, 9))
+    def compile_elsewhere(self, number: int) -> None:
+        if job := self.some(number, Life.RUNNING):
+            self.table.take_back(job) if job.host else self.table.send_away(job, "other")
+
     @rule(number=st.integers(0, 99))
     def exit(self, number: int) -> None:
         if self.processes:
@@ -154,6 +165,15 @@ class Lives(RuleBasedStateMachine):
         lives = Counter(job.life for job in self.table)
         assert sum(lives.values()) == self.table.living(1) == self.table.living_by_scheduler()[NINJA.key]
 
+    @invariant()
+    def who_counts_is_known_at_any_moment(self) -> None:
+        counting = [job for job in self.table if job.counts]
+        assert list(self.table.counting()) == counting
+        assert list(self.table.on_deck()) == [j for j in counting if j.life in (Life.NEWBORN, Life.ON_DECK)]
+        for life in (Life.RUNNING, Life.FROZEN):
+            assert list(self.table.having(life)) == [j for j in counting if j.life is life]
+        assert list(self.table.away()) == [job for job in self.table if job.host]
+
     def teardown(self) -> None:
         self.write(self.schedulers.close(set(), BEGUN + 2, BEGUN + 2))
         assert set(self.ends) == set(range(1, self.state.last_jid + 1)), "each has ended"
@@ -206,3 +226,14 @@ def test_an_exit_is_announced_before_anything_else_but_not_before_the_start_nor_
     table.end(third, ev.JobFinished(3, 1, "a.o", "cxx", 1.0, "ok"))
     assert table.take_exits(last_jid=3) == []
     assert not table.owes_exits
+
+
+def test_a_job_in_which_a_scheduler_begins_takes_no_place_from_then_on() -> None:
+    table = JobTable(FixedExpectations(), BuildState())
+    job = job_of(1, Life.RUNNING)
+    table.add(job)
+    assert table.having(Life.RUNNING) == (job,)
+    table.set_carriers({job.job.key})
+    assert table.having(Life.RUNNING) == ()
+    table.set_carriers(())
+    assert table.having(Life.RUNNING) == (job,)

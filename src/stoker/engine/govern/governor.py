@@ -115,7 +115,7 @@ class Governor:
         hands_over = self._jobs.launched or self._gate.hosted.used
         if self._gate.open or level.paused != "no" or level.one_by_one or hands_over or memory.tight():
             return False
-        jobs = ((job.tool, self._jobs.curve(job)) for job in self._jobs if job.counts)
+        jobs = [(job.tool, self._jobs.curve(job)) for job in self._jobs.counting()]
         return is_calm(memory.last.available - memory.reserve, level.cores, jobs)
 
     # -- deciding ----------------------------------------------------------------------------------------------

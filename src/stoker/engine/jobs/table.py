@@ -84,6 +84,9 @@ class JobTable:
         self._exits: list[ManagedJob] = []
         self.version = 0
         """Increases with every change to which jobs are stopped or present."""
+        self._lists: dict[Life | str, tuple[ManagedJob, ...]] = {}
+        """What was asked for since the last such change: each decision asks a dozen times."""
+        self._lists_version = 0
         self.launched = False
         """Whether any job so far had a launcher that may have another machine compile it."""
 
@@ -106,17 +109,35 @@ class JobTable:
         """Return the job that was seen to have that process; of several the youngest, since pids are reused."""
         return next((j for j in reversed(self._jobs.values()) if pid == j.job.pid or pid in j.pids), None)
 
-    def having(self, life: Life) -> list[ManagedJob]:
-        """Return the jobs in that state that a decision may concern, oldest first."""
-        return [j for j in self._jobs.values() if j.life is life and j.counts]
+    def counting(self) -> tuple[ManagedJob, ...]:
+        """Return the jobs that take a place or wait for one: all that a decision may concern, oldest first."""
+        kept = self._kept("counting")
+        return self._keep("counting", [j for j in self._jobs.values() if j.counts]) if kept is None else kept
 
-    def on_deck(self) -> list[ManagedJob]:
-        """Return the jobs that wait to be released, including newborn ones."""
-        return [j for j in self._jobs.values() if j.life in WAITING and j.counts]
+    def having(self, life: Life) -> tuple[ManagedJob, ...]:
+        """Return those of them in that state."""
+        kept = self._kept(life)
+        return self._keep(life, [j for j in self.counting() if j.life is life]) if kept is None else kept
 
-    def away(self) -> list[ManagedJob]:
+    def on_deck(self) -> tuple[ManagedJob, ...]:
+        """Return those of them that wait to be released, including newborn ones."""
+        kept = self._kept("on deck")
+        return self._keep("on deck", [j for j in self.counting() if j.life in WAITING]) if kept is None else kept
+
+    def away(self) -> tuple[ManagedJob, ...]:
         """Return the jobs that another machine compiles."""
-        return [j for j in self._jobs.values() if j.host and j.lives]
+        kept = self._kept("away")
+        return self._keep("away", [j for j in self._jobs.values() if j.host and j.lives]) if kept is None else kept
+
+    def _kept(self, which: Life | str) -> tuple[ManagedJob, ...] | None:
+        """Return the jobs that were kept under that name, if none of any list has changed since."""
+        if self._lists_version != self.version:
+            self._lists, self._lists_version = {}, self.version
+        return self._lists.get(which)
+
+    def _keep(self, which: Life | str, jobs: Iterable[ManagedJob]) -> tuple[ManagedJob, ...]:
+        self._lists[which] = kept = tuple(jobs)
+        return kept
 
     def open_jobs(self, sid: int) -> Collection[ManagedJob]:
         """Return a scheduler's jobs whose end has not been announced; valid until the table changes."""
@@ -373,7 +394,9 @@ class JobTable:
     def set_carriers(self, carriers: Collection[Key]) -> list[ManagedJob]:
         """Note in which jobs schedulers run now; return those among them that are stopped."""
         for job in self:
-            job.carrier = job.job.key in carriers
+            if job.carrier is not (carries := job.job.key in carriers):
+                job.carrier = carries
+                self.version += 1
         return [j for j in self if j.carrier and j.is_stopped]
 
 
