@@ -72,6 +72,52 @@ def test_a_dry_run_says_what_would_run_and_runs_nothing(stoker: Stoker, tmp_path
     assert not list(stoker.state.glob("stoker/builds/*"))
 
 
+@pytest.mark.parametrize(
+    ("command", "variables", "width"),
+    [("ninja -j4", {}, 4), ("make -j4", {}, 4), ("make", {"MAKEFLAGS": "-j3"}, 3), ("sh run", {"MAX_JOBS": "2"}, 2)],
+)
+def test_a_dry_run_gives_a_scheduler_the_width_that_it_really_gets(
+    stoker: Stoker, tmp_path: Path, command: str, variables: dict[str, str], width: int
+) -> None:
+    (tmp_path / "build.ninja").write_text("rule r\n  command = sleep 1\nbuild a: r\n")
+    (tmp_path / "Makefile").write_text("a:\n\tsleep 1\n")
+    (tmp_path / "run").write_text("exec ninja -j $MAX_JOBS\n")
+    argv = ["run", "-j", "9", "--", *command.split()]
+    said = stoker.run("run", "--dry-run", *argv[1:], cwd=tmp_path, **variables).stdout.decode()
+    assert f"9 jobs; a ninja or make may start {width} at once" in said
+    assert "to let stoker decide" in said
+    assert "-j72" not in said
+    stoker.run("run", "--plain", *argv[1:], cwd=tmp_path, **variables)
+    found = next(e for e in stoker.events(stoker.status()["id"]) if e["type"] == "scheduler_started")
+    assert found["width"] == width
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        ("ninja -C nope", "no folder nope"),
+        ("ninja -C sub", "no build.ninja in"),
+        ("make -C nope", "no folder nope"),
+        ("make -C sub", "no makefile in"),
+        ("cmake --build nope", "cmake -S . -B nope"),
+        ("cmake --build sub", "no CMakeCache.txt in sub"),
+    ],
+)
+def test_a_dry_run_of_what_cannot_begin_warns(stoker: Stoker, tmp_path: Path, command: str, missing: str) -> None:
+    (tmp_path / "sub").mkdir()
+    said = stoker.run("run", "--dry-run", "--", *command.split(), cwd=tmp_path).stdout.decode()
+    warnings = [line for line in said.splitlines() if line.startswith("warning")]
+    assert len(warnings) == 1
+    assert missing in warnings[0]
+
+
+@pytest.mark.parametrize("command", ["ninja", "ninja -f x.ninja", "make", "make prog", "cmake --build .", "sh -c :"])
+def test_a_dry_run_of_what_can_begin_does_not_warn(stoker: Stoker, tmp_path: Path, command: str) -> None:
+    for name in ("build.ninja", "x.ninja", "GNUmakefile", "CMakeCache.txt"):
+        (tmp_path / name).touch()
+    assert b"warning" not in stoker.run("run", "--dry-run", "--", *command.split(), cwd=tmp_path).stdout
+
+
 def test_a_dry_run_of_a_profile_names_its_steps_and_environment(stoker: Stoker, tmp_path: Path) -> None:
     done = stoker.run("run", "--dry-run", "--no-doctor", "-p", "flash-attention", "--set", "arch=80", cwd=tmp_path)
     assert "FLASH_ATTN_CUDA_ARCHS=80" in done.stdout.decode()

@@ -43,6 +43,49 @@ def test_a_persons_own_number_stays_and_they_are_told(command: str) -> None:
     assert "-j8" in result.note
 
 
+@pytest.mark.parametrize(
+    ("command", "environ", "width"),
+    [
+        ("ninja -C b", {}, 24),
+        ("ninja -C b -j4", {}, 4),
+        ("ninja -t clean", {}, None),
+        ("make -j", {}, 24),
+        ("make -j4", {}, 4),
+        ("make", {}, 1),
+        ("make", {"MAKEFLAGS": "-j4"}, 4),
+        ("make", {"MAKEFLAGS": "-j"}, 24),
+        ("make", {"MAKEFLAGS": "k"}, 1),
+        ("cmake --build b", {}, 24),
+        ("cmake --build b -j4", {}, 4),
+        ("cmake --build b --parallel 4", {}, 4),
+        ("cmake --build b -- -j4", {}, 4),
+        ("meson compile --jobs=4", {}, 4),
+        ("pip install .", {"MAX_JOBS": "2"}, 2),
+        ("pip install .", {"NINJAFLAGS": "-v -j3"}, 3),
+        ("pip install .", {"MAX_JOBS": "100"}, 24),
+    ],
+)
+def test_how_many_jobs_a_scheduler_may_start_is_known_beforehand(
+    command: str, environ: dict[str, str], width: int | None
+) -> None:
+    assert prepared(command.split(), 24, None, environ).width == width
+    told = {**environ, **prepared(command.split(), 24, None, environ).environment}
+    assert prepared(command.split(), 24, None, told).width == width, "what was added changes nothing"
+
+
+@pytest.mark.parametrize("command", ["cmake --build b -j4", "meson compile -j 4"])
+def test_a_number_for_a_front_end_stays_and_they_are_told(command: str) -> None:
+    result = prepared(command.split(), 24, 9, {})
+    assert " ".join(result.words) == command
+    assert "-j4 is your limit" in result.note
+
+
+def test_a_number_in_makeflags_stays_whatever_level_is_wished() -> None:
+    result = prepared(["make", "all"], 24, 9, {"MAKEFLAGS": "-j4"})
+    assert result.words == ("make", "all")
+    assert "MAKEFLAGS" in result.note
+
+
 def test_make_without_j_stays_serial_unless_a_person_gives_stoker_a_number() -> None:
     assert prepared(["make"], 24, None, {}).words == ("make",)
     assert "make -j" in prepared(["make"], 24, None, {}).note
@@ -64,7 +107,7 @@ def test_what_starts_schedulers_itself_is_told_by_the_environment() -> None:
 
 def test_a_persons_own_variables_stay_and_they_are_told() -> None:
     result = prepared(["pip", "install", "."], 24, None, {"MAX_JOBS": "4"})
-    assert result.environment == {"CMAKE_BUILD_PARALLEL_LEVEL": "24", "NINJAFLAGS": "-j24"}
+    assert result.environment == {"CMAKE_BUILD_PARALLEL_LEVEL": "4", "NINJAFLAGS": "-j4"}, "also under other names"
     assert "MAX_JOBS=4" in result.note
 
 

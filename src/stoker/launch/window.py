@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stoker.contract.container_words import labelled
-from stoker.sense.commands.scheduler_args import make_arguments, ninja_arguments
+from stoker.sense.commands.scheduler_args import make_arguments, ninja_arguments, width_of_makeflags
 from stoker.sense.machine.process_limit import processes_left
 
 PER_CORE = 8
@@ -53,14 +53,23 @@ _GO_JOBS = re.compile(r"(?:^|\s)--?p=")
 _NINJA = re.compile(r"(?:ninja|ninja-build|samu|samurai)(?:-?\d[\d.]*)?")
 _MAKE = re.compile(r"g?make(?:-?\d[\d.]*)?")
 
+_FRONT_ENDS = (("cmake", "--build"), ("meson", "compile"))
+"""What hands a number in its words on to the scheduler that it starts."""
+
+_JOBS = re.compile(r"(?:-j|--jobs|--parallel)=?(\d*)")
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A command as it is run, what is added to its environment, and messages for the user about both."""
+    """A command as it is run, what is added to its environment, and messages for the user about both.
+
+    `width` is how many jobs a scheduler that it starts may have at once; None if it builds nothing.
+    """
 
     words: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
+    width: int | None = None
 
 
 def window_for(cores: int, budget: int, jobs: int | None, elsewhere: int = 0) -> int:
@@ -76,21 +85,55 @@ def window_for(cores: int, budget: int, jobs: int | None, elsewhere: int = 0) ->
     return max(jobs or 1, cores, min(wanted, *bounds))
 
 
+def is_ninja(name: str) -> bool:
+    """Return whether a program of this name is ninja, or takes the same options."""
+    return _NINJA.fullmatch(name) is not None
+
+
+def is_make(name: str) -> bool:
+    """Return whether a program of this name is make."""
+    return _MAKE.fullmatch(name) is not None
+
+
 def prepared(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[str, str]) -> Prepared:
     """Return the command with the window in it if it takes one, otherwise in its environment."""
     name = os.path.basename(words[0])
     words = labelled(words)
-    if _NINJA.fullmatch(name):
+    if is_ninja(name):
         return _ninja(words, window)
-    if _MAKE.fullmatch(name):
+    if is_make(name):
         return _make(words, window, jobs, environ)
-    if name == "meson" and tuple(words[1:2]) == ("compile",) and not _has_width(words):
-        words = (*words, f"-j{window}")
-    given = [f"{name}={environ[name]}" for name in VARIABLES if environ.get(name)]
-    wide = {**dict.fromkeys(VARIABLES, str(window)), NINJA_FLAGS: f"-j{window}"}
+    limits = _limits(environ)
+    most = min([window, *limits.values()])
+    own = _own_number(words)
+    if name == "meson" and tuple(words[1:2]) == ("compile",) and own is None:
+        words = (*words, f"-j{most}")
+    wide = {**dict.fromkeys(VARIABLES, str(most)), NINJA_FLAGS: f"-j{most}"}
     added = {name: value for name, value in wide.items() if not environ.get(name)}
-    note = f"{' and '.join(given)} is set and limits the jobs; unset it to let stoker decide" if given else ""
-    return Prepared(tuple(words), added | _own_schedulers(jobs, environ), note)
+    given = " and ".join(f"{name}={environ[name]}" for name in limits)
+    note = f"{given} is set and limits the jobs; unset it to let stoker decide" if given else ""
+    return Prepared(tuple(words), added | _own_schedulers(jobs, environ), _kept(own) if own else note, own or most)
+
+
+def _limits(environ: Mapping[str, str]) -> dict[str, int]:
+    """Return the user's own numbers by variable.
+
+    The least one holds for all variables: who allows two jobs does not expect 64 because a build reads another name.
+    """
+    texts = {name: environ.get(name, "") for name in VARIABLES}
+    limits = {name: int(text) for name, text in texts.items() if text.isdecimal() and int(text)}
+    flags = ninja_arguments(["ninja", *environ.get(NINJA_FLAGS, "").split()]).width
+    return limits | ({NINJA_FLAGS: flags} if flags else {})
+
+
+def _own_number(words: Sequence[str]) -> int | None:
+    """Return the number in the words of a front end, 0 for an option without one; None without the option."""
+    own = None
+    if (os.path.basename(words[0]), *words[1:2]) in _FRONT_ENDS:
+        for word, following in zip(words, (*words[1:], ""), strict=True):
+            if match := _JOBS.fullmatch(word):
+                own = int(match[1] or (following if following.isdecimal() else 0))
+    return own
 
 
 def _own_schedulers(jobs: int | None, environ: Mapping[str, str]) -> dict[str, str]:
@@ -102,17 +145,13 @@ def _own_schedulers(jobs: int | None, environ: Mapping[str, str]) -> dict[str, s
     return added if _GO_JOBS.search(flags) else {**added, GO_FLAGS: f"{flags} -p={jobs}".strip()}
 
 
-def _has_width(words: Sequence[str]) -> bool:
-    return any(word.startswith(("-j", "--jobs")) for word in words)
-
-
 def _ninja(words: Sequence[str], window: int) -> Prepared:
     arguments = ninja_arguments(words)
     if arguments.builds_nothing:
         return Prepared(tuple(words))
     if arguments.width is not None:
-        return Prepared(tuple(words), note=_kept(arguments.width))
-    return Prepared(_with_option(words, f"-j{window}"))  # -j0, which means no limit, too
+        return Prepared(tuple(words), note=_kept(arguments.width), width=arguments.width)
+    return Prepared(_with_option(words, f"-j{window}"), width=window)  # -j0, which means no limit, too
 
 
 def _make(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[str, str]) -> Prepared:
@@ -124,11 +163,15 @@ def _make(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[
     if arguments.builds_nothing:
         return Prepared(tuple(words))
     if arguments.width is not None:
-        return Prepared(tuple(words), note=_kept(arguments.width))
-    if arguments.width_given or jobs is not None:
-        return Prepared(_with_option(words, f"-j{window}"))
+        return Prepared(tuple(words), note=_kept(arguments.width), width=arguments.width)
+    flags = environ.get("MAKEFLAGS", "")
+    wide = width_of_makeflags(flags)  # 1 if they have no -j
+    if not arguments.width_given and wide is not None and wide > 1:
+        return Prepared(tuple(words), note=_kept(wide, " in MAKEFLAGS"), width=wide)
+    if arguments.width_given or jobs is not None or wide is None:
+        return Prepared(_with_option(words, f"-j{window}"), width=window)
     note = "make without -j runs one job at a time; write make -j to let stoker decide"
-    return Prepared(tuple(words), {} if environ.get("MAKEFLAGS") else {"MAKEFLAGS": ""}, note)
+    return Prepared(tuple(words), {} if flags else {"MAKEFLAGS": ""}, note, 1)
 
 
 def _with_option(words: Sequence[str], option: str) -> tuple[str, ...]:
@@ -137,5 +180,5 @@ def _with_option(words: Sequence[str], option: str) -> tuple[str, ...]:
     return (*words[:end], option, *words[end:])
 
 
-def _kept(width: int) -> str:
-    return f"-j{width} is your limit; leave it out to let stoker decide"
+def _kept(width: int, where: str = "") -> str:
+    return f"-j{width}{where} is your limit; leave it out to let stoker decide"
