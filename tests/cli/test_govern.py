@@ -74,6 +74,15 @@ def test_a_level_is_set_and_told(stoker: Stoker, build: str) -> None:
     assert re.fullmatch(r"level \d+ \(automatic\); .*", said(stoker, "jobs", "auto"))
 
 
+def test_a_level_that_is_set_already_is_no_fault_and_no_decision(stoker: Stoker, build: str) -> None:
+    assert said(stoker, "jobs", "2") == "nothing changes: level 2 (by hand); 2 run, 4 on deck"
+    assert said(stoker, "jobs", "auto").startswith("level ")
+    assert said(stoker, "jobs", "auto").startswith("nothing changes: level ")
+    told = [e["what"] for e in stoker.events(build) if e["type"] == "decided" and e["what"].startswith("level")]
+    assert len(told) == 1
+    assert told[0].startswith("level 2 → automatic")
+
+
 def test_memory_is_left_unguarded_only_in_so_many_words_and_guarded_again(stoker: Stoker, build: str) -> None:
     assert said(stoker, "jobs", "3", "--ignore-memory").endswith("memory is not guarded")
     assert stoker.status(build)["level"]["guarded"] is False

@@ -238,6 +238,33 @@ def test_a_level_that_changes_while_jobs_run_one_by_one_counts_from_what_was_ord
     assert world.level.level == 9
 
 
+@pytest.mark.parametrize(
+    ("before", "again", "said"),
+    [
+        ({}, {"jobs": None}, "automatic already, at present 2"),
+        ({"jobs": 8}, {"jobs": 8}, "is 8 already"),
+        ({"jobs": 8}, {"change": 0}, "is 8 already"),
+        ({"jobs": 1}, {"change": -1}, "is 1 already; to run nothing, pause"),
+    ],
+)
+def test_a_level_that_is_set_already_is_no_decision(
+    world: World, before: dict[str, object], again: dict[str, object], said: str
+) -> None:
+    if before:
+        world.hand("level", **before)
+    decisions = len(world.decided())
+    with pytest.raises(CommandRefused, match=said):
+        world.hand("level", **again)
+    assert len(world.decided()) == decisions
+
+
+def test_the_present_number_by_hand_is_a_decision_as_it_ends_the_automatic_level(world: World) -> None:
+    world.hand("level", jobs=2)
+    world.hand("level", jobs=2, ignore_memory=True)
+    world.hand("level", jobs=None)
+    assert world.decided() == ["ann: level automatic (2) → 2", "ann: level stays 2", "ann: level 2 → automatic"]
+
+
 def test_a_lower_level_freezes_the_youngest_at_once_and_a_higher_one_thaws_it(world: World) -> None:
     births = world.start("a", "b")
     world.hand("level", jobs=1)

@@ -13,6 +13,7 @@ from stoker.cli.asking import ask_engine, live_build
 from stoker.cli.commands.status import current, distance_of
 from stoker.cli.errors import CliError
 from stoker.config.paths import BuildPaths
+from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.show.level_text import level_text
 
@@ -42,10 +43,24 @@ def run(args: argparse.Namespace) -> int:
     paths = live_build(name, unknown=args.words[-1] if len(args.words) == 1 else None)
     if level is None:
         return _print_level(paths)
+    state = asyncio.run(current(paths)).state
+    if _is_set(state, level, guarded=not args.ignore_memory):
+        print(f"stoker: nothing changes: {level_text(state)}", file=sys.stderr)
+        return 0
     arguments: dict[str, object] = {"jobs": None if level == "auto" else level}
     if args.ignore_memory:
         arguments["ignore_memory"] = True
     return ask_engine(paths, "level", arguments)
+
+
+def _is_set(state: BuildState, level: int | Literal["auto"], *, guarded: bool) -> bool:
+    """Whether this level is set already: to ask for it once more is no fault, so a script need not know."""
+    now = state.level
+    if now.guarded != guarded or now.target is None:
+        return False
+    if level == "auto":
+        return now.mode == "auto" and not any(job.alone_by for job in state.jobs.values())
+    return now.mode == "manual" and now.target == level
 
 
 def _understood(words: list[str]) -> tuple[str | None, int | Literal["auto"] | None]:

@@ -45,20 +45,32 @@ class UserCommands:
         return [*events, *self._level_control.news(), *self._governor.step(), *self._governor.reasons()]
 
     def _level(self, arguments: Mapping[str, Any], who: str) -> list[ev.Event]:
-        old, was_guarded = self._level_control.ordered, self._level_control.orders.guarded
+        old, was = self._level_control.ordered, self._level_control.orders
         wanted = self._wanted(arguments)
         guarded = arguments.get("ignore_memory") is not True
-        self._level_control.order(replace(self._level_control.orders, level=wanted, guarded=guarded))
+        orders = replace(was, level=wanted, guarded=guarded)
+        if orders == was and not (wanted is None and self._wanted_alone()):
+            raise CommandRefused(self._nothing_new(wanted))
+        self._level_control.order(orders)
         freed = self._jobs.let_join(self._wanted_alone()) if wanted is None else []
+        before = f"automatic ({old})" if was.level is None and wanted == old else str(old)
         word = "automatic" if wanted is None else str(wanted)
         why = f"asked for; {self._jobs.counts()}"
-        if guarded != was_guarded:
+        if guarded != was.guarded:
             why += "; memory is guarded again" if guarded else "; memory is not guarded"
         if freed:
             why += "; nothing runs alone any more"
         if self._level_control.one_by_one:
             why += "; but jobs run one by one until this attempt is over, since nothing else has helped"
-        return [ev.Decided(who, f"level {old} → {word}", why), *freed]
+        what = f"level stays {word}" if wanted == was.level else f"level {before} → {word}"
+        return [ev.Decided(who, what, why), *freed]
+
+    def _nothing_new(self, wanted: int | None) -> str:
+        """Return why an order for the present level changes nothing."""
+        if wanted is None:
+            return f"the level is automatic already, at present {self._level_control.level}"
+        lowest = "; to run nothing, pause" if wanted == 1 else ""
+        return f"the level is {wanted} already{lowest}"
 
     def _wanted(self, arguments: Mapping[str, Any]) -> int | None:
         """Return the requested level. A change is relative to the current level, so that a burst of keys adds up."""
