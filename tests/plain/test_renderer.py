@@ -141,7 +141,7 @@ def governed(level: Level = LEVEL, *, later: float = 0.0, decisions: tuple[Decis
 
 def test_the_level_and_pauses_are_told_when_they_change() -> None:
     renderer = PlainRenderer()
-    assert tell(renderer, governed())[-1] == "level 16 (automatic); 1 run, 2 on deck"
+    assert tell(renderer, governed())[-1] == "level 16 (automatic)"
     assert tell(renderer, governed(replace(LEVEL, window=64))) == []
     assert tell(renderer, governed(replace(LEVEL, target=12))) == ["level 12 (automatic); 1 run, 2 on deck"]
     unguarded = Level("manual", 12, 128, "soft", guarded=False)
@@ -149,6 +149,26 @@ def test_the_level_and_pauses_are_told_when_they_change() -> None:
         "paused, nothing new starts; level 12 (by hand); ninja starts only 8; 1 run, 2 on deck; memory is not guarded"
     ]
     assert tell(renderer, governed(replace(unguarded, paused="hard")))[0].startswith("everything is frozen; level 12")
+
+
+def test_the_start_reads_the_same_whenever_one_looks() -> None:
+    """A viewer sees the level before the plan, a reader of the journal both at once, with more on deck."""
+    full = governed(later=1)
+    first = replace(full, time=START, schedulers={1: replace(full.schedulers[1], plan=None)}, jobs={})
+    live = PlainRenderer()
+    seen = tell(live, first) + tell(live, full, 1)
+    assert seen == tell(PlainRenderer(), full, 1)
+    assert seen[-2:] == ["ninja 1.13.2 in out: 100 jobs", "level 16 (automatic)"]
+
+
+def test_the_level_does_not_wait_long_for_a_plan_and_never_for_that_of_make() -> None:
+    full = governed()
+    without = replace(full, schedulers={1: replace(full.schedulers[1], plan=None)})
+    made = replace(full, schedulers={1: replace(full.schedulers[1], tool="make", plan=None)})
+    assert tell(PlainRenderer(), made)[-1] == "level 16 (automatic)"
+    renderer = PlainRenderer()
+    assert "level 16 (automatic)" not in tell(renderer, without)
+    assert tell(renderer, replace(without, time=START + 60), 60)[0] == "level 16 (automatic)"
 
 
 def test_what_a_person_set_is_told_once_and_with_the_name() -> None:

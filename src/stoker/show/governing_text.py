@@ -44,19 +44,28 @@ class GoverningReporter:
     def __init__(self) -> None:
         self._last: DecisionEntry | None = None
         self._level: Level | None = None
+        self._since = 0.0
         self._routine: Counter[str] = Counter()
         self._newest: DecisionEntry | None = None
         self._summary_at = 0.0
 
-    def level(self, state: BuildState) -> list[tuple[float, str]]:
-        """Return a line about the level and the pause, if they have changed."""
+    def level(self, state: BuildState, *, early: bool) -> list[tuple[float, str]]:
+        """Return a line about the level and the pause, if they have changed; none while it is too `early`.
+
+        The first line has no counts: the deck fills within a moment, and each reader would see another number.
+        """
         level = state.level
         reported = self._level
         if level.target is None or _same(level, reported):
             return []
+        self._since = self._since or state.time
+        if early:
+            return []
         self._level = level
+        if reported is None:
+            return [(self._since, level_text(state, counted=False))]
         person = next((d for d in reversed(state.decisions) if is_person(d)), None)
-        if reported is not None and person is not None and state.time - person.time < SPOKEN_FOR_SECONDS:
+        if person is not None and state.time - person.time < SPOKEN_FOR_SECONDS:
             return []
         return [(state.time, level_text(state))]
 

@@ -17,14 +17,15 @@ MODES = {"auto": "automatic", "manual": "by hand"}
 PAUSES = {"no": "", "soft": "paused, nothing new starts", "hard": "everything is frozen"}
 
 
-def level_text(state: BuildState) -> str:
-    """Return the present level: `level 12 (by hand); 5 run, 7 on deck`, preceded by a pause, followed by warnings."""
+def level_text(state: BuildState, *, counted: bool = True) -> str:
+    """Return the present level: `level 12 (by hand); 5 run, 7 on deck`, preceded by a pause, followed by warnings;
+    without the counts if they are not wanted."""
     level = state.level
     if level.target is None:
         return "no level: nothing of this build has been governed"
     loose = ungoverned(state)
     parts = [PAUSES[level.paused], loose, setting(level), tools_limit(state)]
-    parts.append("" if loose else counts(progress_of(state)))
+    parts.append(counts(progress_of(state)) if counted and not loose else "")
     if not level.guarded:
         parts.append("memory is not guarded")
     return "; ".join(part for part in parts if part)

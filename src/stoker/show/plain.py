@@ -51,6 +51,9 @@ POLL, QUIET_POLL = 0.2, 0.8
 SETTLED = 3.0
 """Seconds after which a failure in the output is shown: by then the state knows whether that job was dropped."""
 
+PLAN_SECONDS = 5.0
+"""How long the level waits to be reported after a ninja's plan; what goes on without one is not kept back."""
+
 _STEP = 10
 """Percent of progress after which a line is written before its time."""
 
@@ -288,9 +291,15 @@ class PlainRenderer:
         return _burst([_notice(n) for n in new], "notice")
 
     def _governed(self, state: BuildState, now: float) -> list[Dated]:
-        level = [_line(when, text) for when, text in self._governing.level(state)]
+        early = any(self._awaits_plan(s, state) for s in state.schedulers.values())
+        level = [_line(when, text) for when, text in self._governing.level(state, early=early)]
         decisions = [_line(when, text) for when, text in self._governing.decisions(state, now)]
         return level + _burst(decisions, "decision")
+
+    def _awaits_plan(self, scheduler: Scheduler, state: BuildState) -> bool:
+        """Return whether this scheduler's own line comes first: ninja's plan is made right after its start."""
+        planned = scheduler.tool != "make" and scheduler.ended is None and scheduler.sid not in self._schedulers
+        return planned and not state.over and state.time - scheduler.started < PLAN_SECONDS
 
     def _new_failures(self, state: BuildState) -> list[Dated]:
         new = state.failures[self._failures :]

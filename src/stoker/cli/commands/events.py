@@ -12,7 +12,7 @@ from stoker.cli.screen import in_colour
 from stoker.cli.which_build import find
 from stoker.config.paths import BuildPaths
 from stoker.model.codec import encode_record
-from stoker.model.events import Record, Sampled
+from stoker.model.events import LevelSet, Record, Sampled
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import Update
@@ -64,9 +64,10 @@ class Narrator:
         self._renderer = PlainRenderer(colour=in_colour(), interval=PROGRESS_SECONDS)
 
     def hear(self, record: Record) -> None:
-        """Take the next record; those of a tick are printed together, once its sample closes it."""
+        """Take the next record; those of a tick are printed together, once its sample closes it. A level is dated and
+        counted as it was set, not a tick later."""
         self._state = reduce(self._state, record)
-        if isinstance(record.event, Sampled) or self._state.over:
+        if isinstance(record.event, Sampled | LevelSet) or self._state.over:
             self.catch_up()
 
     def catch_up(self) -> None:
