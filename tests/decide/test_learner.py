@@ -13,6 +13,7 @@ from stoker.decide.memory.command_traits import Traits
 from stoker.decide.memory.curves import Curve, Point
 from stoker.decide.memory.learner import Learner, Recall, run_spread
 from stoker.decide.memory.prior_classes import Prior, Priors
+from stoker.decide.policy.unknown_jobs import UNKNOWN_SPREAD, is_unknown
 from stoker.model.lessons import Remembered
 
 MIB, GIB = 2**20, 2**30
@@ -85,6 +86,16 @@ def test_one_job_says_much_of_those_whose_names_begin_alike() -> None:
     learner = Learner(PRIORS)
     learner.observe("unit0.o", "cxx", measured(150 * MIB, 1.5))
     assert learner.expect("unit1.o", "cxx").peak < 250 * MIB
+
+
+def test_small_and_large_sources_of_one_folder_are_known_and_another_kind_is_not() -> None:
+    learner = Learner(PRIORS)
+    for number in range(12):
+        size, seconds = ((16, 0.4), (190, 8), (0.7, 0.3))[number % 3]
+        learner.observe(f"f{number:02}.o", "cxx", measured(size * MIB, seconds))
+    akin, stranger = learner.expect("f99.o", "cxx"), learner.expect("heavy00.o", "cxx")
+    assert akin.spread >= UNKNOWN_SPREAD
+    assert (is_unknown(akin), is_unknown(stranger)) == (False, True)
 
 
 def test_jobs_with_the_same_flags_know_each_other() -> None:

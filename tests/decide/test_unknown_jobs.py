@@ -11,7 +11,7 @@ from stoker.config.priors import load_priors, shipped_priors
 from stoker.decide.memory.alert import is_sudden, reading_pause
 from stoker.decide.policy.decide import rule
 from stoker.decide.policy.snapshot import View
-from stoker.decide.policy.unknown_jobs import WATCHED_SECONDS, is_unknown
+from stoker.decide.policy.unknown_jobs import ENOUGH_ALIKE, WATCHED_SECONDS, is_unknown
 
 GUESS = curve((0, 0.05), (5, 0.1), spread=1.0, time_spread=1.0)
 
@@ -33,9 +33,16 @@ def test_the_others_wait_until_it_has_been_watched_and_know_why() -> None:
     assert acts(found.decisions, "admit") == []
     waits = [found.waits.of[jid] for jid in (10, 11, 12)]
     assert {wait.cause for wait in waits} == {"unknown"}
-    assert waits[0].why == "its size is a guess: ~102 MiB; job0.o goes first, and shows what such a job needs"
+    assert waits[0].why == "its size is a guess: ~102 MiB; after job0.o, as such jobs start one by one"
     watched = strangers(3, running=1, started=100.0 - WATCHED_SECONDS)
     assert acts(asked(watched), "admit") == [10]
+
+
+def test_of_a_kind_of_which_some_have_ended_none_waits_for_another() -> None:
+    """Small and large sources in one folder differ by factors however many of them were measured."""
+    seen = strangers(3, running=1)
+    alike = [replace(c, curve=replace(c.curve, alike=ENOUGH_ALIKE)) for c in seen.candidates]
+    assert acts(asked(replace(seen, candidates=tuple(alike))), "admit") == [10, 11, 12]
 
 
 def test_jobs_of_a_known_class_start_beside_it() -> None:

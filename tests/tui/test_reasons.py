@@ -30,7 +30,7 @@ from . import builds, pictures
 from .apps import shown
 from .builds import FakeSource
 
-GUESS = "its size is a guess: ~434 MiB; obj/kernel_00.o goes first, and shows what such a job needs"
+GUESS = "its size is a guess: ~434 MiB; after obj/kernel_00.o, as such jobs start one by one"
 
 
 def at(state: BuildState, *, read_only: bool = False) -> Moment:
@@ -53,7 +53,7 @@ def waiting(cause: ev.WaitCause, why: str) -> BuildState:
 
 @pytest.mark.parametrize(
     ("width", "words"),
-    [(80, "learns from kernel_00.o"), (120, "waits to learn from obj/kernel_00.o"), (40, "")],
+    [(80, "waits after kernel_00.o"), (120, "waits after obj/kernel_00.o"), (40, "")],
 )
 def test_a_guessed_size_is_called_a_guess_with_who_goes_first(width: int, words: str) -> None:
     row = rows(waiting("unknown", GUESS), width)[-1]
@@ -154,7 +154,7 @@ async def test_a_job_whose_death_alone_made_the_build_fail_is_listed_once_and_as
 
 @pytest.mark.parametrize("width", range(40, 201, 8))
 def test_no_reason_ends_in_the_middle_of_a_word(width: int) -> None:
-    known = {"learns", "from"} | set(GUESS.replace("obj/", "").replace(",", "").replace(";", "").split())
+    known = {"waits"} | set(GUESS.replace("obj/", "").replace(",", "").replace(";", "").split())
     for row in rows(waiting("unknown", GUESS), width)[1:]:
         for word in row.split():
             assert not word.endswith("…") or word[:-1].rstrip(",;") in known

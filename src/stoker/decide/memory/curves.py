@@ -34,7 +34,8 @@ class Curve:
 
     `spread` and `time_spread` are relative standard deviations of this job's sizes and duration, independent of other
     jobs. `bias` is the deviation that all jobs of its class share: it is wrong for all of them in the same direction.
-    `source` says in a word or two where the curve comes from ("history", "prior nvcc").
+    `source` says in a word or two where the curve comes from ("history", "prior nvcc"). `alike` is the number of
+    finished jobs of this build whose names begin alike and that it rests on; 0 where it rests on none or on history.
     """
 
     points: tuple[Point, ...]
@@ -42,6 +43,7 @@ class Curve:
     time_spread: float = 0.0
     bias: float = 0.0
     source: str = ""
+    alike: int = 0
     ages: tuple[float, ...] = field(init=False, repr=False, compare=False)
     sizes: tuple[float, ...] = field(init=False, repr=False, compare=False)
     peak: float = field(init=False, repr=False, compare=False)

@@ -280,7 +280,9 @@ def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None],
     """Return the prior's curve, corrected and then drawn towards the finished jobs of each class."""
     start = _start(kind)
     shifted = replace(start, peak=start.peak + off.size.shift, time=start.time + off.time.shift)
-    return shifted.after_all(*classes).curve(kind.prior.spread)
+    family = classes[-1]
+    curve = shifted.after_all(*classes).curve(kind.prior.spread)
+    return replace(curve, alike=family.count) if family is not None else curve
 
 
 def run_spread(runs: int, variance: float, first: float, least: float) -> float:

@@ -20,6 +20,10 @@ UNKNOWN_SPREAD = 0.75
 before anything was measured; a class without figures is once a job with a similar name has ended
 (decide/memory/belief.py)."""
 
+ENOUGH_ALIKE = 3
+"""Finished jobs of one kind after which it is known, however much they differ: in a folder of small and large sources
+each further file would otherwise wait for the one before it."""
+
 LEAP = 2**30
 """Bytes that such a job is assumed to need at any moment of its first seconds: about what a core can fill in one
 second."""
@@ -30,7 +34,7 @@ WATCHED_SECONDS = 2.0
 
 def is_unknown(curve: Curve) -> bool:
     """Return whether the expectation of a job is only a guess."""
-    return curve.spread >= UNKNOWN_SPREAD
+    return curve.spread >= UNKNOWN_SPREAD and curve.alike < ENOUGH_ALIKE
 
 
 def one_by_one(view: View, turn: Turn, now: float) -> Turn:
@@ -51,7 +55,7 @@ def one_by_one(view: View, turn: Turn, now: float) -> Turn:
 def _waits_for(first: str, candidate: Candidate) -> Wait:
     """Say why a job waits, with its guessed size."""
     size = candidate.curve.peak
-    why = f"its size is a guess: ~{format_bytes(size)}; {first} goes first, and shows what such a job needs"
+    why = f"its size is a guess: ~{format_bytes(size)}; after {first}, as such jobs start one by one"
     return Wait("unknown", why, first, size, need=size)
 
 

@@ -48,11 +48,7 @@ LEAST_REASON_WIDTH = 56
 NEXT = "; next: "
 """Precedes the reason of the first job that does not fit into the table."""
 
-LEARNS = "waits to learn from "
-"""Begins the text of a job whose size is a guess until another job has shown what its kind needs."""
-
 BRIEFLY = {
-    LEARNS: "learns from ",
     "memory kept for ": "kept for ",
     "one more needs memory for all peaks at once": "all peaks would not fit",
     "would have to be stopped at once": "would stop at once",
@@ -352,7 +348,7 @@ def _without_figures(why: str) -> str:
     if why.startswith("holds "):
         return f"memory {KEPT_FOR_OTHERS}" if KEPT_FOR_OTHERS in why else NO_MEMORY
     if why.startswith("its size is a guess: ") and "; " in why:
-        return f"{LEARNS}{why.partition('; ')[2].partition(' goes first')[0]}"
+        return f"waits after {why.partition('; after ')[2].rpartition(', as ')[0]}"
     first, *more = why.replace("memory is kept for ", "memory kept for ", 1).split("; ")
     first = first.partition(": ")[0] if _SIZE.search(first) else first
     return "; ".join([first, *(clause for clause in more if not _SIZE.search(clause))])
