@@ -22,6 +22,7 @@ from stoker.model.state import BuildState
 from stoker.model.tool import Tool
 from stoker.sense.ninja.build_files import log_path
 from stoker.sense.ninja.build_log import CLOCK_SLACK, Entry, NinjaLog
+from stoker.sense.ninja.plan import Plan
 from stoker.sense.proc.schedulers import SchedulerProcess
 
 
@@ -48,6 +49,8 @@ class SchedulerTable:
         self._tracked: dict[Key, Tracked] = {}
         self._logs: dict[tuple[str, str], NinjaLog] = {}
         """By the container that each is in, if any, and its path there."""
+        self._last_plans: dict[tuple[str, str, str], Plan] = {}
+        """The last plan of each manifest whose ninja has ended."""
         self._next_sid = max(state.schedulers, default=0) + 1
         self._predecessors = {s.pid: s for s in state.schedulers.values() if s.ended is None}
         self.found_any = state.step is not None and state.step.schedulers > 0
@@ -149,6 +152,8 @@ class SchedulerTable:
     def _close(self, tracked: Tracked, last_tick: float, now: float) -> list[ev.Event]:
         """A job without a record has failed, if there were any records, and if the scheduler had not left it alive."""
         book = tracked.book
+        if book.plan is not None:
+            self._last_plans[_manifest_of(book.scheduler)] = book.plan
         lost = tracked.log is not None and tracked.log.lost
         outlived = [job.jid for job in self._jobs.open_jobs(book.sid) if job.life is not EXITED and lives(job.job.key)]
         book.end_all(last_tick, now)
@@ -168,9 +173,13 @@ class SchedulerTable:
 
     def resolve(self, scheduler: SchedulerProcess, argv: tuple[str, ...]) -> tuple[str, Tool] | None:
         """Return the output and tool of a command line in the plan of a scheduler; None if the plan does not have
-        it."""
+        it.
+
+        Until there is a plan, that of an earlier ninja of the same manifest: a job keeps its name in the next attempt.
+        """
         tracked = self._tracked.get(scheduler.key)
         plan = tracked.book.plan if tracked is not None else None
+        plan = plan or self._last_plans.get(_manifest_of(scheduler))
         return plan.output_of(argv) if plan is not None else None
 
     def read_logs(self, now: float, *, just_scanned: bool) -> list[ev.Event]:
@@ -208,6 +217,11 @@ class SchedulerTable:
     def notes(self) -> list[str]:
         """Messages about logs that could not be read, each once."""
         return [note for t in self._tracked.values() if t.log is not None for note in t.log.notes.take()]
+
+
+def _manifest_of(scheduler: SchedulerProcess) -> tuple[str, str, str]:
+    """Return which manifest this is, also in a container."""
+    return scheduler.container or scheduler.root, scheduler.directory, scheduler.manifest
 
 
 def _left_behind(before: state_of.Scheduler) -> SchedulerProcess:
