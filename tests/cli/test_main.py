@@ -135,6 +135,18 @@ def test_events_narrate_and_their_json_is_the_journal(stoker: Stoker, tmp_path: 
     assert len(lines) == len((stoker.folder(stoker.status()["id"]) / "journal.jsonl").read_bytes().splitlines())
 
 
+def test_history_names_its_columns_and_what_has_not_ended(stoker: Stoker) -> None:
+    stoker.run("run", "--plain", "--", "true")
+    running = stoker.detach("sleep", "600")
+    done = stoker.run("history")
+    heads = done.stdout.decode().splitlines()[0].split()
+    assert heads == ["began", "ID", "took", "usual", "jobs", "memory", "cached", "outcome", "command"]
+    assert f"{running} has not ended yet; see: stoker ls" in done.stderr.decode()
+    assert stoker.run("stop", "--force", running).returncode == 0
+    stoker.ended(running)
+    assert b"not ended" not in stoker.run("history").stderr
+
+
 def test_home_lists_builds_and_enter_looks_at_one(stoker: Stoker) -> None:
     stoker.run("run", "--plain", "--name", "older", "--", "sleep", "2")  # what is over at once is hidden
     stoker.run("run", "--plain", "--name", "newer", "--", "false")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from report.test_recorded import KILLED, build_of, sampled
+from stoker.cli.commands.compare import _lines
 from stoker.cli.main import main
 from stoker.model import events as ev
 from stoker.model.samples import JobSample
@@ -16,11 +17,13 @@ from stoker.report.comparison import compare
 from stoker.report.recorded import RecordedBuild
 from support.program import Stoker
 
+DONE = ev.BuildEnded("done", 0, "")
+
 
 def run(cpu: float, peak: int = 1 << 30, output: str = "a.o", began: float = 985.0) -> RecordedBuild:
     """A build of one job that ended at 1005."""
     end = ev.JobFinished(1, 1, output, "cxx", 5.0, "ok", peak_rss=peak, cpu_seconds=cpu)
-    return build_of([ev.JobStarted(1, 1, 1, output, "cxx", began), end])
+    return build_of([ev.JobStarted(1, 1, 1, output, "cxx", began), end, DONE])
 
 
 def verdicts(before: list[RecordedBuild], after: list[RecordedBuild]) -> dict[str, str]:
@@ -59,7 +62,7 @@ def test_what_other_work_explains_is_no_regression() -> None:
     def beside_others(cpu: float, pace: float) -> RecordedBuild:
         ran = [sampled(JobSample(1, 1 << 30, 100 * pace, "cc1plus")) for _ in range(round(cpu / pace))]
         begin = ev.JobStarted(1, 1, 1, "a.o", "cxx", 1004.0)
-        return build_of([begin, *ran, ev.JobFinished(1, 1, "a.o", "cxx", 5.0, "ok", cpu_seconds=cpu)])
+        return build_of([begin, *ran, ev.JobFinished(1, 1, "a.o", "cxx", 5.0, "ok", cpu_seconds=cpu), DONE])
 
     alone, beside, slower = (
         [beside_others(cpu, pace), beside_others(cpu + 0.1, pace)] for cpu, pace in ((20, 1.0), (23, 0.3), (40, 0.3))
@@ -99,17 +102,53 @@ def test_ci_needs_more_than_one_run(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "one run of a side shows no noise" in capsys.readouterr().out
 
 
-def test_a_run_counts_once_and_only_if_it_ended_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What failed took less time and memory; what is named twice has no spread."""
+def test_a_run_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is named twice has no spread."""
     good = _journal(tmp_path, "good")
-    for side, why in (
-        (f"{good},{good}", "good is named twice; a run counts once"),
-        (_journal(tmp_path, "bad", 1), "bad ended with status 1; only builds that ended well can be compared"),
-        (_journal(tmp_path, "lost", None), "lost has no exit status; only builds that ended well can be compared"),
-        (_journal(tmp_path, "lives", over=False), "lives has no exit status; only builds that ended well"),
-    ):
-        assert main(["compare", side, good]) == 2
-        assert why in capsys.readouterr().err
+    assert main(["compare", f"{good},{good}", good]) == 2
+    assert "good is named twice; a run counts once" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "over", "how"),
+    [
+        ("bad", 1, True, "bad ended with status 1 after "),
+        ("lost", None, True, "lost has no end in its journal after "),
+        ("lives", 0, False, "lives has no end in its journal after "),
+    ],
+)
+def test_what_did_not_end_well_is_compared_job_by_job_but_not_judged_in_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, code: int | None, over: bool, how: str
+) -> None:
+    """It took less time and memory, and did less."""
+    good, other = _journal(tmp_path, "good"), _journal(tmp_path, name, code, over=over)
+    assert main(["compare", good, other]) == 0
+    said = capsys.readouterr().out
+    assert how in said
+    assert "none is called better or worse; jobs that ended well on both sides: " in said
+    assert main(["compare", good, other, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [len(side) for side in told["unfinished"]] == [0, 1]
+    assert {change["verdict"] for change in told["totals"]} == {"unknown"}
+    assert main(["compare", good, other, "--fail-above", "5%"]) == 2
+    assert "--fail-above judges only builds that ended well" in capsys.readouterr().err
+
+
+def test_what_an_unfinished_side_lacks_is_not_said_to_be_gone_for_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = _journal(tmp_path, "good"), Path(_journal(tmp_path, "bad", 1))
+    records = [json.loads(line) for line in bad.read_text().splitlines()]
+    last = max(n for n, r in enumerate(records) if r["type"] == "job_finished" and r["outcome"] == "ok")
+    bad.write_text("".join(json.dumps(r) + "\n" for n, r in enumerate(records) if n != last))
+    assert main(["compare", good, str(bad)]) == 0
+    assert "only before (the other side did not finish): 1 job (" in capsys.readouterr().out
+
+
+def test_of_single_runs_the_jobs_that_differ_most_are_named() -> None:
+    said = "\n".join(_lines(compare([run(10)], [run(20)], 0.05)))
+    assert "differ most" in said
+    assert "+100 %  cpu  a.o" in said
 
 
 SOURCE = "".join(

@@ -216,10 +216,10 @@ async def test_a_mark_goes_to_the_other_side_and_away() -> None:
             assert listing(app).marks == marks
 
 
-async def test_what_did_not_end_well_is_refused_when_it_is_marked() -> None:
+async def test_what_has_not_ended_is_refused_when_it_is_marked() -> None:
     async with browsing(FakeLibrary(), "down", "space") as (app, pilot):
         assert not listing(app).marks
-        assert "0006 is running: only builds that ended well can be compared" in text_of(app)
+        assert "0006 is running: only builds that have ended can be compared" in text_of(app)
         await pilot.press("up", "space")
         await settle(pilot)
         assert "0007 cannot be read: only builds" in text_of(app)

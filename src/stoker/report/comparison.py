@@ -8,16 +8,17 @@ other work left one side fewer of the cores, time must change by more than that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
 from stoker.model.progress import progress_of
 from stoker.model.text import clean
+from stoker.model.units import format_duration
 from stoker.report.recorded import RecordedBuild
 
 Verdict = Literal["same", "worse", "better", "unknown"]
-"""unknown: too few runs, or it was measured on one side only."""
+"""unknown: too few runs, it was measured on one side only, or, in all, a build did not end well."""
 
 Run = Mapping[str, float | None]
 """What one run took, by figure."""
@@ -93,7 +94,8 @@ class JobPair:
 class Comparison:
     """What changed: in all, and of jobs those that did, the largest change first. Jobs of one side only are named.
 
-    `pairs` are all jobs of both sides, and `names` the builds of either.
+    `pairs` are all jobs of both sides, `names` the builds of either, and `unfinished` what the builds of either have
+    done that did not end well: such a build took less of everything, so in all nothing is judged.
     """
 
     runs: tuple[int, int]
@@ -103,6 +105,7 @@ class Comparison:
     new: tuple[str, ...]
     pairs: tuple[JobPair, ...] = ()
     names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    unfinished: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     @property
     def regressed(self) -> tuple[Change, ...]:
@@ -129,7 +132,10 @@ def compare(before: Sequence[RecordedBuild], after: Sequence[RecordedBuild], abo
     moved.sort(key=lambda c: abs((c.after or 0) - (c.before or 0)) / (c.before or 1), reverse=True)
     gone, new = (tuple(o for o in by_job[a] if o not in by_job[1 - a]) for a in (0, 1))
     names = (tuple(build.state.id for build in before), tuple(build.state.id for build in after))
-    return Comparison((len(before), len(after)), tuple(totals), tuple(moved), gone, new, pairs, names)
+    unfinished = (_unfinished(before), _unfinished(after))
+    if any(unfinished):
+        totals = [replace(change, verdict="unknown") for change in totals]
+    return Comparison((len(before), len(after)), tuple(totals), tuple(moved), gone, new, pairs, names, unfinished)
 
 
 def _pair(job: str, before: Sequence[Run], after: Sequence[Run], slack: Mapping[str, float]) -> JobPair:
@@ -162,19 +168,28 @@ def _unseen(runs: Sequence[Run]) -> float:
 
 
 def check_side(builds: Iterable[RecordedBuild]) -> None:
-    """Check that each run of a side is there once, and ended well: what failed took less of everything.
-
-    Raises UnfitError.
-    """
+    """Check that each run of a side is there once. Raises UnfitError."""
     seen: set[str] = set()
     for build in builds:
-        name, code = clean(build.state.id, 80), build.state.exit_code
-        if code != 0:
-            how = "has no exit status" if code is None else f"ended with status {code}"
-            raise UnfitError(f"{name} {how}; only builds that ended well can be compared")
+        name = clean(build.state.id, 80)
         if name in seen:
             raise UnfitError(f"{name} is named twice; a run counts once")
         seen.add(name)
+
+
+def _unfinished(builds: Iterable[RecordedBuild]) -> tuple[str, ...]:
+    """Return what the builds have done that did not end well, a line for each."""
+    return tuple(_unfinished_text(build) for build in builds if build.state.exit_code != 0)
+
+
+def _unfinished_text(build: RecordedBuild) -> str:
+    state = build.state
+    how = "was stopped" if state.outcome == "stopped" else f"ended with status {state.exit_code}"
+    if state.exit_code is None:
+        how = "has no end in its journal"
+    done = progress_of(state).finished
+    jobs = "1 job" if done == 1 else f"{done} jobs"
+    return f"{clean(state.id, 80)} {how} after {format_duration(build.seconds)}, with {jobs} done"
 
 
 def figures(build: RecordedBuild) -> dict[str, float | None]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from stoker.model.units import format_bytes, format_duration
 from stoker.report.comparison import Change
 
+UNLIKE = "the figures in all are of unlike work, so none is called better or worse"
+"""Where a build did not end well."""
+
 LONG = 36000.0
 """Seconds from which on a duration is shown in hours with one decimal, to fit a column."""
 

@@ -23,10 +23,10 @@ from stoker.report.comparison import (
     compare,
 )
 from stoker.report.recorded import RecordedBuild
-from stoker.show.comparison_text import figure_text, share_text
+from stoker.show.comparison_text import UNLIKE, figure_text, share_text
 
-MOST_RUNS, MOST_JOBS = 50, 20
-"""Runs of one side that are read, and jobs that are listed."""
+MOST_RUNS, MOST_JOBS, FEW_JOBS = 50, 20, 5
+"""Runs of one side that are read, jobs that are listed, and those that are listed unjudged."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +51,9 @@ def run(args: argparse.Namespace) -> int:
         return show_comparison(_runs(args.before), _runs(args.after), args.theme)
     sides = [_side(words) for words in (args.before, args.after)]
     found = compare(sides[0], sides[1], USUAL_CHANGE if args.fail_above is None else args.fail_above)
+    unfinished = [*found.unfinished[0], *found.unfinished[1]]
+    if args.fail_above is not None and unfinished:
+        raise CliError(f"{unfinished[0]}; --fail-above judges only builds that ended well")
     if args.fail_above is not None and min(found.runs) < LEAST_RUNS:
         raise CliError("one run shows no noise; give two or more of each side, as A1,A2 B1,B2")
     print(json.dumps(_as_json(found)) if args.json else "\n".join(_lines(found)))
@@ -58,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _side(words: str) -> list[RecordedBuild]:
-    """The runs of a side, each once and ended well."""
+    """The runs of a side, each once."""
     builds = [load(one) for one in _runs(words)]
     try:
         check_side(builds)
@@ -91,6 +94,7 @@ def _as_json(found: Comparison) -> dict[str, object]:
         "jobs": [{**asdict(change), "job": clean(change.job)} for change in found.jobs],
         "gone": [clean(output) for output in found.gone],
         "new": [clean(output) for output in found.new],
+        "unfinished": [list(side) for side in found.unfinished],
         "regressed": [change.figure for change in found.regressed],
     }
 
@@ -98,6 +102,9 @@ def _as_json(found: Comparison) -> dict[str, object]:
 def _lines(found: Comparison) -> list[str]:
     lines = [f"{'':<20}{'before':>12}{'after':>12}{'change':>9}"]
     lines += [f"{FIGURES[c.figure]:<20}{_sides(c)}" for c in found.totals]
+    if any(found.unfinished):
+        lines += ["", *found.unfinished[0], *found.unfinished[1]]
+        lines.append(f"{UNLIKE}; jobs that ended well on both sides: {len(found.pairs)}")
     if min(found.runs) < LEAST_RUNS:
         lines.append(
             "\none run of a side shows no noise, so nothing is called better or worse; give more, as A1,A2 B1,B2"
@@ -106,11 +113,22 @@ def _lines(found: Comparison) -> list[str]:
         lines.append("\njobs that changed")
         lines += [f"{_sides(c)}  {c.figure.partition('_')[0]:<5}{clean(c.job)}" for c in found.jobs[:MOST_JOBS]]
         lines += [f"{len(found.jobs) - MOST_JOBS} more: --json"] if len(found.jobs) > MOST_JOBS else []
-    for word, outputs in (("only before", found.gone), ("only after", found.new)):
+    if min(found.runs) < LEAST_RUNS and (apart := _furthest_apart(found)):
+        lines.append("\njobs that differ most, by chance or not")
+        lines += [f"{_sides(c)}  {c.figure.partition('_')[0]:<5}{clean(c.job)}" for c in apart]
+    before, after = (" (the other side did not finish)" if side else "" for side in found.unfinished)
+    for word, outputs in ((f"only before{after}", found.gone), (f"only after{before}", found.new)):
         if outputs:
             names = ", ".join(clean(output, 80) for output in outputs[:3])
-            lines.append(f"{word}: {len(outputs)} jobs ({names}{', …' if len(outputs) > 3 else ''})")
+            count = "1 job" if len(outputs) == 1 else f"{len(outputs)} jobs"
+            lines.append(f"{word}: {count} ({names}{', …' if len(outputs) > 3 else ''})")
     return lines
+
+
+def _furthest_apart(found: Comparison) -> list[Change]:
+    """Return the figures of jobs that are large enough to be judged and differ most, where runs are too few for it."""
+    changes = [c for pair in found.pairs for c in (pair.cpu, pair.memory) if c.verdict == "unknown" and c.share]
+    return sorted(changes, key=lambda c: -abs(c.share or 0.0))[:FEW_JOBS]
 
 
 def _sides(change: Change) -> str:

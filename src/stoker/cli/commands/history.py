@@ -68,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
     if args.builds or not (args.json or args.forget):
         states = _ended_builds("" if args.all else str(Path.cwd()))
         _print_builds(trend(states), as_json=args.json, everywhere=args.all)
+        if not args.json:
+            _say_running(states)
         if args.builds:
             return 0
         if not args.all:
@@ -113,6 +115,14 @@ def _ended_builds(folder: str) -> list[BuildState]:
     return states
 
 
+def _say_running(states: Sequence[BuildState]) -> None:
+    """Say which builds are missing since they have not ended."""
+    running = [clean(state.id) for state in states if not state.over]
+    if running:
+        verb = "has" if len(running) == 1 else "have"
+        print(f"stoker: {', '.join(running)} {verb} not ended yet; see: stoker ls", file=sys.stderr)
+
+
 def _print_builds(lines: Sequence[TrendLine], *, as_json: bool, everywhere: bool) -> None:
     """Print builds, the oldest first."""
     if as_json:
@@ -123,9 +133,8 @@ def _print_builds(lines: Sequence[TrendLine], *, as_json: bool, everywhere: bool
         text = "no build of this folder has ended yet; those of all folders: stoker history --all"
         print(f"stoker: {text}", file=sys.stderr)
     else:
-        print(
-            f"{'began':<16}  {'ID':<4}  {'took':>8}  {'':>6}  {'jobs':>6}  {'memory':>9}  {'hits':>5}  outcome  command"
-        )
+        figures = f"{'took':>8}  {'usual':>6}  {'jobs':>6}  {'memory':>9}  {'cached':>6}"
+        print(f"{'began':<16}  {'ID':<4}  {figures}  outcome  command")
         print("\n".join(map(_build_line, lines)))
 
 
@@ -157,7 +166,7 @@ def _build_line(line: TrendLine) -> str:
     hits = "" if line.cache_hits is None else format_share(line.cache_hits)
     return (
         f"{began}  {clean(line.id)[-4:]}  {format_duration(line.seconds):>8}  {share:>6}  {line.jobs or 0:>6}"
-        f"  {format_bytes(line.peak or 0):>9}  {hits:>5}  {line.outcome:<7}  {clean(' '.join(line.command), 60)}"
+        f"  {format_bytes(line.peak or 0):>9}  {hits:>6}  {line.outcome:<7}  {clean(' '.join(line.command), 60)}"
     )
 
 

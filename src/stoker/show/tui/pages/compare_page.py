@@ -11,7 +11,7 @@ from typing import Literal
 
 from stoker.model.text import clean
 from stoker.report.comparison import FIGURES, LEAST_RUNS, Change, Comparison, JobPair, Run, Verdict
-from stoker.show.comparison_text import figure_text, share_text
+from stoker.show.comparison_text import UNLIKE, figure_text, share_text
 from stoker.show.tui.pages.lines import (
     BLANK,
     GAP,
@@ -39,6 +39,9 @@ _RANKS: dict[Verdict, int] = {"worse": 0, "better": 1, "unknown": 2, "same": 3}
 
 DETAIL_LINES = 4
 """Lines about the chosen job: a rule, and CPU time, memory and time of its runs."""
+
+MOST_NOTES = 3
+"""Lines about builds that did not end well: two of them, and what follows."""
 
 ONE_RUN = "a side has one run: a change may be chance; compare several: A1,A2 B1,B2"
 
@@ -96,6 +99,9 @@ def comparison(
 ) -> list[Line]:
     """Return the page in `height` lines: both sides, the totals, the jobs `shown`, and the runs of the chosen one."""
     lines = [*_sides(found, width, g), *_totals(found, width, g)]
+    if any(found.unfinished):
+        notes = (*found.unfinished[0], *found.unfinished[1], UNLIKE)
+        lines += [(Part(elide_end(note, width, g.ellipsis), "warn"),) for note in notes[-MOST_NOTES:]]
     if min(found.runs) < LEAST_RUNS:
         lines.append((Part(elide_end(ONE_RUN, width, g.ellipsis), "warn"),))
     if height >= 36:

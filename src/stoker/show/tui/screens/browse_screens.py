@@ -108,11 +108,12 @@ class HistoryScreen(ListScreen):
         self.redraw()
 
     def _may_be_compared(self, line: TrendLine) -> bool:
-        """Return whether a build succeeded; if not, show why it cannot be compared: a failed build takes less."""
-        if line.outcome != "done":
+        """Return whether a build has ended; if not, show why it cannot be compared."""
+        ended = not line.fault and line.outcome in ("done", "failed", "stopped")
+        if not ended:
             outcome = "cannot be read" if line.fault else f"is {line.outcome}"
-            self.viewer.inform(f"{line.short_id} {outcome}: only builds that ended well can be compared")
-        return line.outcome == "done"
+            self.viewer.inform(f"{line.short_id} {outcome}: only builds that have ended can be compared")
+        return ended
 
     def action_build_compare(self) -> None:
         """Compare the builds marked A with those marked B, or with the chosen build if none is marked B."""
