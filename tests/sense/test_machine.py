@@ -405,6 +405,25 @@ def test_a_whole_sample_of_a_fake_machine(fake: FakeMachine, tmp_path: Path, mon
     reader.close()
 
 
+def test_between_two_samples_only_groups_with_a_limit_are_looked_at(fake: FakeMachine, tmp_path: Path) -> None:
+    fake.mount("cg", "cgroup2")
+    fake.cgroup("0::/user/box\n")
+    fake.write("proc/meminfo", f"MemTotal: {16 * 2**20} kB\nMemAvailable: {9 * 2**20} kB\n")
+    _v2(fake, "cg/user", "max")
+    _v2(fake, "cg/user/box", str(4 * GIB), GIB)
+    reader = MachineReader(7, str(tmp_path), fake.proc, tmp_path, GpuReader(NO_LIBRARY))
+    reader.read(1.0)
+    _v2(fake, "cg/user", str(2 * GIB))
+    _v2(fake, "cg/user/box", str(4 * GIB), 3 * GIB)
+    assert reader.memory(0).available == GIB, "its use is that of this moment"
+    assert reader.memory(0).limit == 4 * GIB
+    reader.read(2.0)
+    assert reader.memory(0).available == GIB
+    _v2(fake, "cg/user", str(2 * GIB), 2 * GIB)
+    assert reader.memory(0).available == 0, "a limit that was set meanwhile counts from the next sample on"
+    reader.close()
+
+
 def test_nothing_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unobtainable() -> tuple[float, float, float]:
         raise OSError

@@ -7,7 +7,7 @@ be read.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -62,10 +62,11 @@ class Cgroups:
         folders = [chain[0] for chain in (self.memory_v1, self.unified) if chain]
         return next((f for f in folders if (f / "memory.stat").exists() and _is_own(f, top, proc_root)), None)
 
-    def memory_limits(self) -> list[MemoryLimit]:
-        """Return every limit around the process, with its current usage."""
-        v2 = (_memory_v2(folder) for folder in self.unified)
-        return [*_limits_v1(self.memory_v1), *(limit for limit in v2 if limit is not None)]
+    def memory_limits(self, among: Container[str] | None = None) -> list[MemoryLimit]:
+        """Return every limit around the process, with its current usage; those of the folders `among` these, if
+        given."""
+        v1, v2 = ([f for f in chain if among is None or str(f) in among] for chain in (self.memory_v1, self.unified))
+        return [*_limits_v1(v1), *(limit for limit in map(_memory_v2, v2) if limit is not None)]
 
     def killed_as_one(self) -> Path | None:
         """Return the outermost group that the kernel kills as a whole when it runs out of memory."""
@@ -198,7 +199,7 @@ def _below(path: str, root: str) -> str | None:
     return path[len(root) + 1 :] if path.startswith(root + "/") else None
 
 
-def _limits_v1(chain: tuple[Path, ...]) -> Iterator[MemoryLimit]:
+def _limits_v1(chain: Iterable[Path]) -> Iterator[MemoryLimit]:
     """Yield those of the chain, innermost first, up to a group that reports no limit for itself and all above it.
 
     `hierarchical_memory_limit` includes limits of outer groups that a container cannot see.

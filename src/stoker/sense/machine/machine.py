@@ -60,6 +60,8 @@ class MachineReader:
         """Bytes that the build holds in addition to a RAM disk, as last read: from its own control group, if it has
         one."""
         self._cores = 1.0
+        self._limited: frozenset[str] | None = None
+        """The groups that had a memory limit at the last sample; None if all are to be looked at."""
         self._reads = 0
         self._own_limit = own_limit
         self._ramdisk = ramdisk
@@ -82,6 +84,7 @@ class MachineReader:
         account = held_in(self._own_memory) if self._own_memory is not None else None
         self.build_holds = held if account is None else max(0, account - self._in_ramdisk)
         self._beside = self.build_holds - jobs
+        self._limited = None
         memory = self._binding(info, self.build_holds)
         cpu = self._cpu.read() or CpuUse(0.0, ())
         group, own = self._cgroups.pressure_folder, self._own_pressure
@@ -110,14 +113,19 @@ class MachineReader:
         )
 
     def memory(self, jobs: int) -> MemoryLimit:
-        """Return the binding limit, if the build's jobs hold so many bytes now: cheap enough for every decision."""
+        """Return the binding limit, if the build's jobs hold so many bytes now: cheap enough for every decision.
+
+        A group that had no limit at the last sample is not read: most have none, and one that is set meanwhile counts
+        from the next sample on.
+        """
         if not self._reads:
             self._look_up()
         return self._binding(read_meminfo(self._proc), max(0, jobs + self._beside))
 
     def _binding(self, info: dict[str, int], held: int) -> MemoryLimit:
         groups = dict.fromkeys((self._cgroups, *self._around.values()))
-        limits = [limit for group in groups for limit in group.memory_limits()]
+        limits = [limit for group in groups for limit in group.memory_limits(self._limited)]
+        self._limited = frozenset([limit.path for limit in limits])
         if self._own_limit is not None:
             limits.append(MemoryLimit("--memory", self._own_limit, held + self._in_ramdisk))
         return binding_limit(info, limits)
@@ -151,6 +159,7 @@ class MachineReader:
 
     def _look_up(self) -> None:
         """Look up control groups and cores again; keep what was known if the process is gone."""
+        self._limited = None
         cgroups = find_cgroups(self._pid, self._proc)
         if cgroups != Cgroups():
             self._cgroups = cgroups
