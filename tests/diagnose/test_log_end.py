@@ -89,3 +89,32 @@ def test_torchs_guess_at_cuda_home_sets_nothing() -> None:
     log = f"{guess}\nNameError: name 'bare_metal_version' is not defined\n"
     reading = read_log(io.BytesIO(log.encode()), shipped_rules())
     assert reading.causes[0].rule == "cuda-not-found"
+
+
+ASKED = "/bin/sh: 1: nvcc: not found\n"
+
+
+@pytest.mark.parametrize(
+    "asked", [ASKED, "make: nvcc: Command not found\n", "/bin/sh: line 1: nvcc: command not found\n"]
+)
+def test_what_a_makefile_only_asked_for_is_not_the_cause(asked: str) -> None:
+    assert GEARS in first_of(f"{asked}{MAKE}")
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        f"{ASKED}make: *** [Makefile:9: a.o] Error 127\n",
+        f"{ASKED}{MAKE}make: *** [Makefile:9: a.o] Error 127\n",
+        ASKED,
+    ],
+    ids=["its status says so", "beside another failure", "nothing after it"],
+)
+def test_a_command_that_was_not_found_is_the_cause_if_a_step_ended_by_that(log: str) -> None:
+    assert read_log(io.BytesIO(log.encode()), shipped_rules(), has_failed=True).causes[0].rule == "cuda-not-found"
+
+
+def test_a_makefile_that_does_not_find_pkg_config_misses_headers_because_of_that() -> None:
+    log = "/bin/sh: 1: pkg-config: not found\na.c:1:10: fatal error: gears.h: No such file or directory\n"
+    cause = read_log(io.BytesIO(f"{log}make: *** [a.o] Error 1\n".encode()), shipped_rules()).causes[0]
+    assert cause.rule == "pkg-config-missing"

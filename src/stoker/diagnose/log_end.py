@@ -82,6 +82,22 @@ _BY_ANOTHER = re.compile(
 _FAILURE = re.compile(r"\bfail|\bexit code|\bexit status|\berror code|not able to compile", re.IGNORECASE)
 """The same for a message of CMake's."""
 
+_NOT_FOUND = re.compile(
+    r"(?:/bin/(?:ba|da)?sh: (?:(?:line )?\d{1,4}: )?|\S{0,100}make(?:\[\d{1,4}\])?: )"
+    r"(?P<program>[\w.+/-]{1,100}): (?:[Cc]ommand )?not found"
+)
+"""What the shell of a Makefile's recipe, or of its $(shell ...), says."""
+
+_FINDER = re.compile(r"pkg-?conf|config\b")
+"""Programs that say to a Makefile where libraries are: without an answer its compilers miss headers."""
+
+_STATUS_OF_STEP = re.compile(
+    r"\*\*\* \[.{1,600}\] Error (\d{1,3})$|\b(?:exit status|exit code:?|non-zero code:) (\d{1,3})\b"
+    r"|FAILED: \[code=(\d{1,3})\]"
+)
+_NO_SUCH_COMMAND = "127"
+"""The exit status of a shell whose command was not found."""
+
 _DONE = re.compile(rb"^#(\d{1,6}) DONE \d", re.MULTILINE)
 _LAYER_FAILED = re.compile(rb"^#\d{1,6} ERROR\b", re.MULTILINE)
 
@@ -123,7 +139,9 @@ class LogEnd:
         """Return whether the program that printed a line went on after it and was stopped by something else."""
         if line < self._first:
             return False
-        return line in self._layers or any(line < stop.begin and self._goes_on(line, stop) for stop in self.stops)
+        if line in self._layers or self._is_optional(line):
+            return True
+        return any(line < stop.begin and self._goes_on(line, stop) for stop in self.stops)
 
     def unknown(self, known: Collection[int]) -> StopPlace | None:
         """Return what stopped the log if none of the known lines belongs to it."""
@@ -141,6 +159,15 @@ class LogEnd:
 
     def _text(self, line: int) -> str:
         return self._lines[line - self._first].strip()
+
+    def _is_optional(self, line: int) -> bool:
+        """Return whether a Makefile only asked a program that it did not find: what failed then ended otherwise."""
+        asked = _NOT_FOUND.match(self._text(line))
+        if asked is None or _FINDER.search(asked["program"]):
+            return False
+        below = (text.strip() for text in self._lines[line + 1 - self._first :])
+        ended = [said.groups() for text in below if (said := _STATUS_OF_STEP.search(text))]
+        return bool(ended) and not any(_NO_SUCH_COMMAND in status for status in ended)
 
     def _goes_on(self, line: int, stop: StopPlace) -> bool:
         """Return whether steps follow a line before the log is stopped, and nothing that says that it stopped there."""
