@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from stoker.diagnose.log_reading import read_log
 from stoker.diagnose.match import cause_of
 from stoker.diagnose.rule import RANKS, shipped_rules
 from stoker.diagnose.scan import scan
@@ -80,3 +81,18 @@ def test_a_function_of_the_project_is_not_taken_for_one_of_a_c_library() -> None
 
 def test_a_missing_header_is_named_where_only_the_reason_is_translated() -> None:
     assert first("a.c:1:10: fatal error: libxml/xmlversion.h: 没有那个文件或目录\n").rule == "header-of-package"
+
+
+@pytest.mark.parametrize(
+    "warning",
+    [
+        "warning: could not open directory 'foo/': Permission denied",
+        "WARNING: 'help2man' is missing on your system.",
+        "/usr/bin/ld: warning: libcuda.so.1, needed by libggml-cuda.so, not found (try using -rpath or -rpath-link)",
+    ],
+)
+def test_a_warning_is_not_the_cause_where_an_error_follows_that_no_rule_knows(warning: str) -> None:
+    log = f"{warning}\nfrob gears.in\nfrob: error: the gears do not mesh\nmake: *** [gears] Error 3\n"
+    reading = read_log(io.BytesIO(log.encode()), shipped_rules(), has_failed=True)
+    assert reading.verdict == "unknown"
+    assert reading.causes[0].text == "frob: error: the gears do not mesh"

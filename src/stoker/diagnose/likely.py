@@ -82,6 +82,7 @@ _STOPPED = re.compile(
     |.{0,200}(?:calledprocesserror:\ |\breturned\ (?:a\ )?non-zero|did\ not\ (?:run|complete)\ successfully)
     |(?:\S\ )?maturin\ failed|caused\ by:|for\ more\ information\ about\ this\ error,|see\ `config\.log'
     |.{0,200}\bfinished\ with\ status\ 'error'
+    |runtimeerror:\ error\ (?:compiling|building)\b
     |build\ failed\b|tar:\ (?:child\ returned|error\ is\ not|exiting\ with)|failed\ to\ build\ \S{1,100}$""",
     re.VERBOSE | re.IGNORECASE,
 )

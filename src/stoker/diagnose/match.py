@@ -69,8 +69,8 @@ class Match:
 
     @property
     def survivable(self) -> bool:
-        """Whether the build may have continued after it."""
-        return self.survived or self.rule.survivable
+        """Whether the build may have continued after it, as tools do after their own warnings."""
+        return self.survived or self.rule.survivable or (self.is_warning and not self.rule.beside)
 
     @property
     def title(self) -> str:

@@ -483,7 +483,8 @@ class Scanner:
         found.count += 1
         found.last = near.line
         is_probe = _is_probe(match.string, near)
-        self._is_known = self._is_known or (_proves_failure(rule) and not is_probe)
+        is_warning = _WARNED.search(match.string, 0, match.end()) is not None
+        self._is_known = self._is_known or (_proves_failure(rule) and not (is_probe or is_warning))
         self._count(rule)
         self._in_attempt[rule.id] += 1
         if rule.each and len(found.each) < MAX_EACH and set(PLACE.findall(rule.each)) <= names.keys():
@@ -499,7 +500,7 @@ class Scanner:
                     step,
                     self._attempt,
                     _DIAGNOSTIC.match(match.string) is not None,
-                    _WARNED.search(match.string, 0, match.end()) is not None,
+                    is_warning,
                     names,
                     around.lines,
                     around.first,
@@ -568,7 +569,7 @@ def _is_probe(text: str, near: Neighbours) -> bool:
 
 def _counts(match: Match) -> bool:
     """Return whether a match alone proves a failure."""
-    return not match.survived and _proves_failure(match.rule)
+    return not (match.survived or match.is_warning) and _proves_failure(match.rule)
 
 
 def _proves_failure(rule: Rule) -> bool:
