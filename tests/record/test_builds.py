@@ -255,6 +255,16 @@ def test_a_pause_is_told_however_long_ago_it_was(supervisor: subprocess.Popen[by
     assert [(b.id, b.phase) for b in builds_with_estimates()] == [("b-1", "frozen"), ("b-2", "done")]
 
 
+def test_while_a_job_is_frozen_by_hand_no_time_left_is_listed(supervisor: subprocess.Popen[bytes]) -> None:
+    ninja = ev.SchedulerStarted(1, "ninja", 101, "/src", "1.13", 4)
+    jobs = [ev.JobStarted(n, 1, 100 + n, f"{n}.o", "cxx", 1.0) for n in (1, 2)]
+    step, left = ev.StepStarted(1, 1, "b", (), 1), ev.Estimated(1e9, 1e9, 1e9)
+    running: tuple[ev.Event, ...] = (step, ninja, *jobs, left)
+    make_build("b-1", events=running, supervisor=live(supervisor))
+    make_build("b-2", events=(*running, ev.JobMoved(1, "frozen", None, "person")), supervisor=live(supervisor))
+    assert {b.id: b.left is not None for b in builds_with_estimates()} == {"b-1": True, "b-2": False}
+
+
 def test_a_live_build_has_the_share_of_its_jobs_that_are_done(supervisor: subprocess.Popen[bytes]) -> None:
     make = ev.SchedulerStarted(1, "make", 101, "/src", "4.3", 4)
     planned = ev.SchedulerPlanned(1, None, "percent", percent=45.0)

@@ -13,7 +13,8 @@ from stoker.model import events as ev
 from stoker.model.events import Paused
 from stoker.model.state import BuildState, MemoryUse
 from stoker.model.status import status_of
-from stoker.show.left_text import left_text, stalled_text
+from stoker.model.text import clean
+from stoker.show.left_text import frozen_text, left_text, stalled_text
 from stoker.show.level_text import level_text
 from stoker.show.tui.input.pending import Act, Pending
 from stoker.show.tui.pages import dashboard_page, decision_lines, end_page, header, meters, timeline_page
@@ -159,6 +160,28 @@ def test_a_build_stalled_by_a_frozen_job_says_so_and_promises_no_end() -> None:
     assert left_text(late.state, late.now) == ""
     assert stalled_text(frozen_by_hand(3)).endswith(" and 2 more are frozen by hand")
     assert "eta" in status_of(late.state, late.now)
+
+
+def test_while_a_job_is_frozen_by_hand_the_time_left_counts_from_its_thaw() -> None:
+    story = builds.governed(12, 0)
+    jid = min(story.state.jobs)
+    state = story.add(NOW, ev.Estimated(300.0, 200.0, 450.0), ev.JobMoved(jid, "frozen", None, "person")).state
+    for later in (0.0, 1000.0):
+        m = replace(at(state), now=NOW + later)
+        page = [text(line) for line in dashboard_page.dashboard(m, 80, 23, UNICODE, JobView(), [])]
+        assert page[1].rstrip().endswith("ETA 5 min (3–8 min) after a thaw"), (
+            "it does not count down: the build cannot end"
+        )
+        (said,) = (line for line in page if "the build cannot end: " in line)
+        assert said.rstrip().endswith(" is frozen by hand; F thaws the picked job")
+        assert status_of(state, m.now)["eta"] == {"seconds": 300.0, "low": 200.0, "high": 450.0}
+    assert clean(state.jobs[jid].output) in frozen_text(state)
+    thawed = story.add(NOW, ev.JobMoved(jid, "running", None, "person")).state
+    assert frozen_text(thawed) == ""
+    assert "thaw" not in left_text(thawed, NOW)
+    by_stoker = story.add(NOW, ev.JobMoved(jid, "frozen", None)).state
+    assert (frozen_text(by_stoker), "thaw" in left_text(by_stoker, NOW)) == ("", False), "stoker thaws it itself"
+    assert frozen_text(frozen_by_hand(1)) == "", "nothing runs: that is said instead"
 
 
 def test_a_frozen_job_beside_a_running_one_or_a_pause_stalls_nothing() -> None:

@@ -100,14 +100,19 @@ def will_not_run(state: BuildState) -> int:
     )
 
 
-def stalled_by(state: BuildState) -> list[Job]:
-    """Return the jobs that a person froze, oldest first, if nothing runs and all else waits. A pause does not count."""
-    if state.over or state.level.paused != "no" or state.leaving:
+def frozen_by_person(state: BuildState) -> list[Job]:
+    """Return the jobs that a person froze, oldest first: until they are thawed, the build cannot end. None in a pause,
+    which says that of all jobs."""
+    if state.over or state.level.paused != "no":
         return []
     jobs = sorted(state.jobs.values(), key=lambda job: job.started)
-    if any(job.state == "running" or (job.state == "on_deck" and not job.waits) for job in jobs):
-        return []
     return [job for job in jobs if job.state == "frozen" and job.moved_by == "person"]
+
+
+def stalled_by(state: BuildState) -> list[Job]:
+    """Return the same if nothing runs and all else waits."""
+    going_on = (job.state == "running" or (job.state == "on_deck" and not job.waits) for job in state.jobs.values())
+    return [] if state.leaving or any(going_on) else frozen_by_person(state)
 
 
 def not_run(state: BuildState) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Diagnosis, words_of
 from stoker.model.killed import failed_steps, runs_again
-from stoker.model.progress import Progress, progress_of, stalled_by, will_not_run
+from stoker.model.progress import Progress, frozen_by_person, progress_of, will_not_run
 from stoker.model.report import Report
 from stoker.model.state import BuildState, Job, KilledJob
 
@@ -111,14 +111,16 @@ def _ramdisk(state: BuildState) -> dict[str, Any] | None:
 
 
 def time_left(state: BuildState, now: float) -> tuple[float, float, float] | None:
-    """Return the seconds that are left at Unix time `now`, and their band. They do not decrease while nothing runs.
+    """Return the seconds that are left at Unix time `now`, and their band.
+
+    They do not decrease while the build is paused, nor while a person keeps a job frozen: they count from its thaw.
 
     None if unknown, and after an error after which a scheduler starts nothing more: running jobs only finish.
     """
     e = state.estimate
     if e is None or any(s.stops for s in state.schedulers.values()):
         return None
-    gone = 0.0 if state.phase in ("paused", "frozen") or stalled_by(state) else max(0.0, now - e.time)
+    gone = 0.0 if state.phase in ("paused", "frozen") or frozen_by_person(state) else max(0.0, now - e.time)
     return max(0.0, e.seconds - gone), max(0.0, e.low - gone), max(0.0, e.high - gone)
 
 

@@ -23,7 +23,7 @@ from stoker.contract.strict_json import load_or_none
 from stoker.contract.supervisor_files import ExitRecord, SupervisorRecord
 from stoker.model.codec import CodecError, decode_record
 from stoker.model.events import BuildEnded, BuildStarted, Outcome, Record, StepStarted, StopRequested
-from stoker.model.progress import progress_of, stalled_by
+from stoker.model.progress import frozen_by_person, progress_of, stalled_by
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
 from stoker.model.status import time_left
@@ -125,7 +125,7 @@ def _by_journal(build: BuildSummary) -> BuildSummary:
     except JournalError:
         return build
     stalled = bool(stalled_by(state))
-    left = None if stalled else time_left(state, time.time())
+    left = None if frozen_by_person(state) else time_left(state, time.time())
     if state.over:
         return replace(build, phase=state.phase, left=None)
     share = progress_of(state).share

@@ -23,7 +23,7 @@ from stoker.model.update import Update
 from stoker.show import budget_text, cache_text, killed_text, remote_text
 from stoker.show.attention import Attention
 from stoker.show.governing_text import MAX_NAME, GoverningReporter, newer
-from stoker.show.left_text import left_text, stalled_text
+from stoker.show.left_text import frozen_text, left_text, stalled_text
 from stoker.show.level_text import ungoverned
 from stoker.show.sink import Sink
 from stoker.show.update_source import OutputLog, UpdateSource
@@ -413,7 +413,7 @@ def _progress_text(state: BuildState, now: float) -> str:
         parts.append(f"{state.cache.tool} {rate} hits")
     if left := left_text(state, now):
         parts.append(f"ETA {left}")
-    return "  ".join(filter(None, (*parts, stalled_text(state))))
+    return "  ".join(filter(None, (*parts, stalled_text(state) or frozen_text(state))))
 
 
 def _share_of(used: int, total: int) -> str:

@@ -25,7 +25,7 @@ from stoker.serve.client import BuildSource
 from stoker.show import killed_text, remote_text
 from stoker.show.budget_text import promised_of
 from stoker.show.cache_text import closing_lines
-from stoker.show.left_text import left_text, stalled_text
+from stoker.show.left_text import frozen_text, left_text, stalled_text
 from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
 from stoker.show.prometheus import NoPrometheusError, metrics
 from stoker.show.verification_text import headline
@@ -117,6 +117,8 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
     lines += [] if state.over else _governed_lines(state)
     if stalled := stalled_text(state):
         lines.append(f"  stalled   {stalled}; stoker thaw JOB lets it go on")
+    if frozen := frozen_text(state):
+        lines.append(f"  frozen    {frozen}; stoker thaw JOB lets it go on")
     if not state.over and (left := left_text(state, now)):
         lines.append(f"  left      {left}")
     lines += _disk_lines(state)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from stoker.model.killed import failed_steps
-from stoker.model.progress import progress_of, stalled_by
+from stoker.model.progress import frozen_by_person, progress_of, stalled_by
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
@@ -206,11 +206,13 @@ def _frozen_text(m: Moment) -> str:
 
 
 def _stalled_text(m: Moment, width: int, g: Glyphs) -> str:
-    """Return that nothing runs because of jobs that a person froze, and which key lets them go on."""
-    jobs = stalled_by(m.state)
+    """Return that nothing runs, or that the build cannot end, because of jobs that a person froze, and which key lets
+    them go on."""
+    jobs = frozen_by_person(m.state)
     if not jobs:
         return ""
-    head, thaw = "nothing runs: ", f"; {m.key('job.freeze')} thaws the picked job" if _may_unpause(m) else ""
+    head = "nothing runs: " if stalled_by(m.state) else "the build cannot end: "
+    thaw = f"; {m.key('job.freeze')} thaws the picked job" if _may_unpause(m) else ""
     rest = f" {frozen_by_hand(len(jobs))}{thaw}"
     room = max(LEAST_ALONE_NAME, width - cell_len(head + rest))
     return head + elide_path(plain_name(jobs[0].output) or f"pid {jobs[0].pid}", room, g.ellipsis) + rest
