@@ -26,7 +26,8 @@ from stoker.model.samples import JobSample, MachineSample
 from stoker.model.state import BuildState
 from stoker.record import checkpoint, journal_reader, journal_writer
 from stoker.record.journal_error import JournalError
-from stoker.record.journal_reader import JournalReader, follow_journal, load_state, offset_after, read_journal
+from stoker.record.journal_follower import follow_journal
+from stoker.record.journal_reader import JournalReader, load_state, offset_after, read_journal
 from stoker.record.journal_writer import JournalBusyError, JournalWriter
 from stoker.record.jsonlines import dump_line
 

@@ -1,16 +1,15 @@
-"""Reads journals: completely, onwards from a record, or as they grow. Unaware of who writes them and who looks."""
+"""Reads journals: completely, or onwards from a record. Unaware of who writes them and who looks."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from stoker.config.regular import open_regular
 from stoker.model.codec import CodecError, UnknownKindError, decode_record, whole
-from stoker.model.events import BuildEnded, Event, Record
+from stoker.model.events import Event, Record
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
 from stoker.record.checkpoint import load_checkpoint
@@ -19,9 +18,6 @@ from stoker.record.jsonlines import BadLineError, parse_line
 
 MAX_LINE = 16 * 2**20
 """Longest line in bytes that is read. Linux allows a command of up to 6 MiB (execve(2)), and escaping may double it."""
-
-FOLLOW_SECONDS = 0.3
-"""How often to check a growing journal: to a person, less than half a second is "at once"."""
 
 _BLOCK = 1 << 16
 
@@ -189,26 +185,3 @@ def _first_seq_from(file: IO[bytes], offset: int, end: int) -> tuple[int, int | 
             return offset, seq
         offset += len(line)
     return offset, None
-
-
-async def follow_journal(
-    path: Path,
-    after_seq: int = 0,
-    over: Callable[[], bool] = lambda: False,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> AsyncIterator[Record]:
-    """Yield records after `after_seq` as they are written, to the build's end, or until `over()` says that none will
-    come."""
-    reader = JournalReader(path, offset_after(path, after_seq))
-    while True:
-        # Asked before reading: what was written before the end is still read.
-        last_look = over()
-        for record in reader:
-            if record.seq > after_seq:
-                after_seq = record.seq
-                yield record
-            if isinstance(record.event, BuildEnded):
-                return
-        if last_look:
-            return
-        await sleep(FOLLOW_SECONDS)

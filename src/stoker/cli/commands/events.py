@@ -17,7 +17,8 @@ from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
 from stoker.model.update import Update
 from stoker.record.builds import is_live
-from stoker.record.journal_reader import follow_journal, read_journal
+from stoker.record.journal_follower import follow_journal
+from stoker.record.journal_reader import read_journal
 from stoker.show.plain import PlainRenderer
 
 PROGRESS_SECONDS = 60.0
