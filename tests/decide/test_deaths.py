@@ -18,6 +18,7 @@ from stoker.decide.recovery.deaths import (
     FailedStep,
     GiveUp,
     judge,
+    shows_stop,
     verdict,
 )
 from stoker.model.events import KilledBy
@@ -361,3 +362,27 @@ def test_a_step_runs_again_only_if_all_was_killed_and_nothing_of_it_alone(
 def test_any_line_is_taken(text: str, more: int) -> None:
     """Whatever a build writes, however long."""
     assert said_by(text + "a: " * more) in ("", "killed", "exhausted", "error")
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "lines", "shows"),
+    [
+        ("c++ -c a.cpp", 143, (), True),
+        ("", 143, ("other.cpp:3: error: from a job before",), True),
+        ("c++ -c a.cpp", None, (), True),
+        ("c++ -c a.cpp", 1, ("c++: fatal error: Terminated signal terminated program cc1plus",), True),
+        ("c++ -c a.cpp", 1, ("clang: error: unable to execute command: Terminated",), True),
+        ("c++ a.o", 1, ("collect2: fatal error: ld terminated with signal 15 [Terminated]",), True),
+        ("", 2, ("make[1]: *** [Makefile:3: a.o] Terminated",), True),
+        ("ninja -C sub", 1, (), True),
+        ("c++ -c a.cpp", 1, ("a.cpp:1:1: error: 'x' does not name a type",), False),
+        ("c++ -c a.cpp", 1, ("a.cpp:1:1: error: 'x' does not name a type", "sh: 1: Terminated"), False),
+        ("", 1, ("a.cpp:1:1: error: 'x' does not name a type",), False),
+        ("./run-tests", 3, ("2 of 7 failed",), False),
+        ("./run-tests", None, (), False),
+    ],
+)
+def test_a_failure_during_a_stop_is_one_only_if_more_than_the_stop_shows(
+    command: str, status: int | None, lines: tuple[str, ...], shows: bool
+) -> None:
+    assert shows_stop(FailedStep("a.o", command, status, lines)) is shows

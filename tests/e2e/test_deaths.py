@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -107,16 +109,85 @@ def test_what_a_killed_shell_leaves_stopped_does_not_hold_up_its_ninja(
     stoker.run("stop", "--force", build)
 
 
-def test_jobs_that_waited_as_their_ninja_was_killed_have_not_failed(stoker: Stoker, tmp_path: Path) -> None:
-    folder = write_ninja(tmp_path / "b", [(f"o{n}", "sleep 600; true") for n in range(8)])
-    build = stoker.detach(PYPI_NINJA, "-C", str(folder), "-j6", jobs=2)
+CXX = "g++ -std=c++17 -fconstexpr-loop-limit=2147483647 -fconstexpr-ops-limit=4611686018427387904 -c"
+
+
+def write_compilers(folder: Path, count: int) -> Path:
+    """A project for ninja and make whose real compilers run until they are ended."""
+    folder.mkdir()
+    count_on = "constexpr long f() { long s = 0; for (long i = 0; i < 1L << 50; i++) s += i & 3; return s; }"
+    names = [f"u{n}" for n in range(count)]
+    for name in names:
+        (folder / f"{name}.cpp").write_text(f"{count_on}\nconstexpr long {name} = f();\n")
+    builds = "".join(f"build {name}.o: cxx {name}.cpp\n" for name in names)
+    (folder / "build.ninja").write_text(f"rule cxx\n  command = {CXX} $in -o $out\n{builds}")
+    objects = " ".join(f"{name}.o" for name in names)
+    (folder / "Makefile").write_text(f"all: {objects}\n%.o: %.cpp\n\t{CXX} $< -o $@\n")
+    return folder
+
+
+def compilers(top: int) -> int:
+    """How many compilers run: of a job on deck one may have begun before it was stopped."""
+    return sum(p.name == "cc1plus" and p.state != "T" for p in below([top]))
+
+
+def outcomes(stoker: Stoker, build: str) -> list[str]:
+    """How each job ended, as the journal records it and as the report reads it: both in the same words."""
+    recorded = [e["outcome"] for e in stoker.events(build) if e["type"] == "job_finished"]
+    reported = [json.loads(line) for line in stoker.run("export", "--format", "jsonl", build).stdout.splitlines()]
+    assert sorted(job["outcome"] for job in reported) == sorted(recorded)
+    return recorded
+
+
+@pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
+@pytest.mark.parametrize("inside", ["{}", "sh -c '{}; exit 3'"], ids=["itself", "in-a-shell"])
+def test_what_ran_and_what_waited_as_its_ninja_was_killed_was_interrupted(
+    stoker: Stoker, tmp_path: Path, inside: str, ninja: str
+) -> None:
+    """The supervisor ends what the ninja leaves, often before the engine has seen that it is gone."""
+    folder = write_compilers(tmp_path / "b", 8)
+    build = stoker.detach(*shlex.split(inside.format(f"{ninja} -C {folder} -j6")), jobs=2)
     until(lambda: stoker.status(build)["progress"]["on_deck"] == 4, "four on deck")
     until(lambda: stoker.status(build)["progress"]["total_known"], "the plan")
-    os.kill(stoker.supervisor(build)["build_pid"], signal.SIGKILL)
+    command = stoker.supervisor(build)["build_pid"]
+    until(lambda: compilers(command) == 2, "two compilers")
+    inner = [p.pid for p in below([command]) if p.name == "ninja"]
+    os.kill(inner[0] if inner else command, signal.SIGKILL)
     end = stoker.ended(build)
-    assert (end["state"], end["reason"]) == ("failed", "killed by signal 9 (Killed)")
+    assert (end["state"], end["exit_code"]) == ("failed", 137 if inside == "{}" else 3)
     progress = end["progress"]
-    assert (progress["finished"], progress["killed"], progress["total"]) == (0, 0, 8)
-    assert progress["failed"] <= 2, "two ran: they may have ended before anybody saw that ninja had"
-    rows = stoker.run("export", "--format", "csv", build).stdout.decode().splitlines()
-    assert sum(",interrupted," in row for row in rows) >= 4
+    assert (progress["finished"], progress["failed"], progress["killed"], progress["total"]) == (0, 0, 0, 8)
+    assert progress["interrupted"] == 2
+    assert outcomes(stoker, build) == ["interrupted"] * 6
+
+
+def test_what_only_waited_as_its_ninja_was_killed_below_another_was_interrupted(stoker: Stoker, tmp_path: Path) -> None:
+    """The outer one and its other jobs go on."""
+    inner = write_compilers(tmp_path / "in", 3)
+    outer = write_ninja(tmp_path / "out", [("other", "sleep 600; true"), ("sub", f"{PYPI_NINJA} -C {inner}; true")])
+    build = stoker.detach(PYPI_NINJA, "-C", str(outer), "-j4", jobs=1)
+    until(lambda: stoker.status(build)["progress"]["on_deck"] == 3, "three on deck")
+    ninjas = [p.pid for p in below([stoker.supervisor(build)["build_pid"]]) if p.name == "ninja"]
+    os.kill(ninjas[0], signal.SIGKILL)
+
+    def ends() -> list[str]:
+        finished = (e for e in stoker.events(build) if e["type"] == "job_finished")
+        return [e["outcome"] for e in finished if e["sid"] == 2]
+
+    until(lambda: len(ends()) == 3, "the end of its jobs")
+    assert set(ends()) == {"interrupted"}
+    assert stoker.run("stop", "--force", build).returncode == 0
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["stop", "kill"])
+@pytest.mark.parametrize("tool", ["ninja", "make"])
+def test_what_a_stop_ends_was_interrupted(stoker: Stoker, tmp_path: Path, tool: str, force: tuple[str, ...]) -> None:
+    folder = write_compilers(tmp_path / "b", 4)
+    build = stoker.detach(PYPI_NINJA if tool == "ninja" else "make", "-C", str(folder), "-j3", jobs=2)
+    until(lambda: stoker.status(build)["progress"]["on_deck"] == 1, "one on deck")
+    until(lambda: compilers(stoker.supervisor(build)["build_pid"]) == 2, "two compilers")
+    assert stoker.run("stop", *force, build).returncode == 0
+    end = stoker.ended(build)
+    assert (end["state"], end["failures"]) == ("stopped", [])
+    assert (end["progress"]["failed"], end["progress"]["interrupted"]) == (0, 2)
+    assert outcomes(stoker, build) == ["interrupted"] * 3

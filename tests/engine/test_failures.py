@@ -19,7 +19,7 @@ BEGUN = ev.JobStarted(9, 1, 99, "c.o", "cxx", 1000.0)
 class Watched:
     """A ninja with jobs on deck, looked at once a second."""
 
-    def __init__(self, failures: int | None = 1) -> None:
+    def __init__(self, failures: int | None = 1, *, stopping: bool = False) -> None:
         self.dropped: list[str] = []
         scheduler = SimpleNamespace(pid=5, failures=failures, tool="ninja")
         self.book: Any = SimpleNamespace(
@@ -36,7 +36,7 @@ class Watched:
         self.said: list[ev.Event] = []
         output: Any = SimpleNamespace(read=lambda _books: self.said)
         is_recorded = lambda sid, name: (sid, name) in self.recorded  # noqa: E731
-        self.failures = Failures(output, governor, lambda _failure: (True, []), is_recorded)
+        self.failures = Failures(output, governor, lambda _failure: (True, []), is_recorded, lambda: stopping)
         self.now = 1000.0
 
     def _known(self, output: str) -> bool:
@@ -140,3 +140,17 @@ def test_a_failure_names_jobs_by_the_words_that_the_journal_has_of_their_command
     ninja.failures.read([ninja.book], ninja.now)
     ninja.failures.name_lost([ninja.book])
     assert named == [{"burn o5 0.5 20": "o5"}]
+
+
+def test_what_a_stop_has_ended_has_not_failed_but_an_error_before_that_has() -> None:
+    ended = ev.FailureFound(
+        "a.o", "g++ -c a.cpp", 1, ("g++: fatal error: Terminated signal terminated program cc1plus",), 0, 9
+    )
+    failed = ev.FailureFound("b.o", "g++ -c b.cpp", 1, ("b.cpp:1:1: error: 'x' does not name a type",), 9, 20)
+    for stopping in (True, False):
+        watched = Watched(stopping=stopping)
+        watched.said = [ended, failed]
+        heard = watched.failures.read([watched.book], 1000.0)
+        assert heard == ([failed] if stopping else [ended, failed])
+        assert ("a.o" in watched.failures.reported) is not stopping
+        assert "b.o" in watched.failures.reported

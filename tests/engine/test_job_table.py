@@ -21,7 +21,7 @@ from stoker.model.state import BuildState
 from stoker.sense.ninja.build_log import Entry
 from stoker.sense.proc.jobs import JobProcess
 from stoker.sense.proc.schedulers import SchedulerProcess
-from support.jobs import FixedExpectations, managed_job, use_of
+from support.jobs import NOT_INTERRUPTED, FixedExpectations, managed_job, use_of
 
 NINJA = SchedulerProcess(7, 70, "ninja", "/b", "ninja", ("ninja",), 8, "build.ninja", ())
 BEGUN = 1000.0
@@ -49,7 +49,7 @@ class Lives(RuleBasedStateMachine):
     def engine(self) -> None:
         """The table and the book of a new engine."""
         self.table = JobTable(FixedExpectations(), self.state)
-        self.schedulers = SchedulerTable(self.table, self.state)
+        self.schedulers = SchedulerTable(self.table, self.state, NOT_INTERRUPTED)
         self.book, _ = self.schedulers.open(NINJA, BEGUN)
 
     def write(self, events: Iterable[ev.Event]) -> None:

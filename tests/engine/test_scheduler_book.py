@@ -93,14 +93,20 @@ def test_a_vanished_job_has_not_failed_while_something_is_left_of_it_that_ninja_
     assert [(f.jid, f.outcome) for f in b.settle(at_once=False)] == [(1, "failed")]
 
 
-def test_what_a_killed_ninja_leaves_behind_has_not_failed() -> None:
-    """A ninja that ends waits for all its jobs."""
+def test_what_a_killed_ninja_leaves_behind_has_not_failed_but_what_it_had_reported_has() -> None:
     b = book()
     for jid, life in enumerate((Life.ON_DECK, Life.FROZEN, Life.RUNNING, Life.RUNNING), 1):
         b.table.add(managed_job(jid, life, use=use(f"{jid}.o")))
     b.all_vanished(START + 3, START + 3)
-    ends = b.settle(at_once=True, outlived=[3])
+    ends = b.settle(at_once=True, unrecorded="interrupted", reported={"4.o"})
     assert [f.outcome for f in ends] == ["interrupted", "interrupted", "interrupted", "failed"]
+
+
+def test_jobs_of_a_make_that_was_killed_are_not_done() -> None:
+    b = book("make")
+    b.runs(1, use("a.o"))
+    b.end_all(START + 3, START + 3)
+    assert [f.outcome for f in b.end_unrecorded("interrupted")] == ["interrupted"]
 
 
 def test_a_record_that_comes_before_the_death_is_seen_counts_once() -> None:

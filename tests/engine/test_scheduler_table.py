@@ -14,7 +14,7 @@ from stoker.model.events import JobFinished
 from stoker.model.state import BuildState
 from stoker.sense.ninja.plan import Plan, key_of_command, table_path, write_table
 from stoker.sense.proc.schedulers import SchedulerProcess
-from support.jobs import FixedExpectations
+from support.jobs import NOT_INTERRUPTED, FixedExpectations
 
 
 def ninja(folder: Path, pid: int) -> SchedulerProcess:
@@ -33,7 +33,7 @@ def test_of_two_ninjas_in_quick_succession_each_has_its_own_records(tmp_path: Pa
     first, second = now - 2.0, now - 2.0 + apart
     log = tmp_path / ".ninja_log"
     log.write_text("# ninja log v6\n")
-    table = SchedulerTable(JobTable(FixedExpectations(), BuildState()), BuildState())
+    table = SchedulerTable(JobTable(FixedExpectations(), BuildState()), BuildState(), NOT_INTERRUPTED)
     table.open(ninja(tmp_path, 7), first)
     assert table.read_logs(now, just_scanned=True) == []
     with log.open("a") as file:
@@ -58,7 +58,7 @@ def plan(folder: Path) -> Plan:
 
 
 def test_a_job_has_its_name_from_the_start_where_an_earlier_ninja_of_the_manifest_had_a_plan(tmp_path: Path) -> None:
-    table = SchedulerTable(JobTable(FixedExpectations(), BuildState()), BuildState())
+    table = SchedulerTable(JobTable(FixedExpectations(), BuildState()), BuildState(), NOT_INTERRUPTED)
     first, second, elsewhere = ninja(tmp_path, 7), ninja(tmp_path, 8), ninja(tmp_path / "other", 9)
     book, _ = table.open(first, 1.0)
     assert table.resolve(first, COMMAND) is None

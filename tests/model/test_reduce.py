@@ -296,7 +296,7 @@ def test_a_stopped_build_keeps_its_planned_total_and_what_the_stop_ended_did_not
         ev.SchedulerPlanned(1, 10, "dry-run", {"cxx": 10}),
         ev.JobFinished(None, 1, "a.o", "cxx", 2.0, "ok"),
         ev.StopRequested("ann", force=False),
-        ev.JobFinished(None, 1, "b.o", "cxx", 2.0, "failed"),
+        ev.JobFinished(None, 1, "b.o", "cxx", 2.0, "interrupted"),
         ev.SchedulerEnded(1),
         ev.BuildEnded("stopped", 130, "stopped by a person"),
     ]
@@ -323,9 +323,7 @@ MAKE_STOPPED: list[ev.Event] = [
     ev.SchedulerPlanned(1, None, "percent", percent=2.0),
     ev.JobFinished(1, 1, "a.o", "cxx", 2.0, "unknown"),
     ev.StopRequested("ann", force=False),
-    ev.JobFinished(2, 1, "b.o", "cxx", 2.0, "unknown"),
-    ev.FailureFound("b.o", "", 143, (), 100, 120),
-    ev.FailureFound("CMakeFiles/app.dir/all", "", 2, (), 120, 140),
+    ev.JobFinished(2, 1, "b.o", "cxx", 2.0, "interrupted"),
     ev.SchedulerEnded(1),
     ev.BuildEnded("stopped", 143, "stopped by a person"),
 ]
@@ -335,7 +333,7 @@ def test_what_a_stop_ended_of_a_make_neither_failed_nor_finished_and_there_is_no
     for count in range(7, len(MAKE_STOPPED) + 1):
         state = reduce_all(records(MAKE_STOPPED[:count]))
         assert (progress_of(state).finished, progress_of(state).failed) == (1, 0)
-    assert state.failures == ()
+    assert progress_of(state).interrupted == 1
     assert (progress_of(state).share, progress_of(state).total_known) == (None, False)
 
 
@@ -348,12 +346,6 @@ def test_what_a_killed_ninja_left_behind_has_not_failed_and_what_it_had_yet_to_d
     progress = progress_of(state)
     assert (progress.failed, progress.finished, progress.total) == (0, 0, 5)
     assert (progress.interrupted, progress.never_ran) == (1, 4)
-
-
-def test_what_failed_in_a_make_before_a_stop_has_failed() -> None:
-    failure = ev.FailureFound("c.o", "", 1, (), 50, 60)
-    state = reduce_all(records([*MAKE_STOPPED[:7], failure, *MAKE_STOPPED[7:]]))
-    assert [f.output for f in state.failures] == ["c.o"]
 
 
 def test_a_make_that_ended_well_has_done_all_there_was() -> None:

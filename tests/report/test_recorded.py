@@ -142,10 +142,11 @@ def test_the_cpu_time_of_what_ended_before_it_was_looked_at_is_not_known() -> No
     assert build_of([start, idle, idle, end]).jobs[0].cpu == 0.0
 
 
-def test_jobs_that_a_stop_ended_have_not_failed() -> None:
+def test_what_became_of_a_job_is_read_and_not_guessed_from_a_stop() -> None:
+    """That of one job a compiler's error was printed before the stop, the engine knows alone."""
     job = ev.JobStarted(1, 1, 7, "a.o", "cxx", 1004.0)
     waiting = ev.JobStarted(2, 1, 8, "b.o", "cxx", 1004.0, state="on_deck")
-    ends = [ev.JobFinished(jid, 1, output, "cxx", 1.0, "failed") for jid, output in ((1, "a.o"), (2, "b.o"))]
-    assert [j.fate for j in build_of([job, waiting, *ends]).jobs] == ["failed", "failed"]
-    stopped = build_of([job, waiting, ev.StopRequested("ann", force=False), *ends])
-    assert [j.fate for j in stopped.jobs] == ["interrupted", "interrupted"]
+    failed = ev.JobFinished(1, 1, "a.o", "cxx", 1.0, "failed")
+    interrupted = ev.JobFinished(2, 1, "b.o", "cxx", 1.0, "interrupted")
+    stopped = build_of([job, waiting, ev.StopRequested("ann", force=False), failed, interrupted])
+    assert [j.fate for j in stopped.jobs] == ["failed", "interrupted"]

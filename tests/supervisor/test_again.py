@@ -15,6 +15,8 @@ import pytest
 from stoker.act.handover import Handover
 from stoker.act.tree import descendants
 from stoker.config.paths import BuildPaths
+from stoker.contract.strict_json import load
+from stoker.contract.supervisor_files import LeftOver
 from stoker.supervisor.supervisor import MAX_ATTEMPTS
 from support.program import PYPI_NINJA, write_ninja
 from support.supervisors import (
@@ -218,11 +220,15 @@ def test_compilers_that_outlive_a_killed_ninja_are_ended_and_daemons_stay(
         supervisor_of(paths)["build_pid"],
     )
     jobs, service = [job_pid(tmp_path, n) for n in range(3)], job_pid(tmp_path, 9)
+    assert not (paths.root / "left_over.json").exists()
     below = {*descendants(supervisor, engine_pid)} - {ninja, service}
     assert below >= {*jobs}
     os.kill(ninja, signal.SIGKILL)
     assert exit_of(paths)["signal"] == 9
     assert not any(map(alive, below))
+    left = load(LeftOver, paths.root / "left_over.json")
+    assert (left.command[0], left.signal) == (ninja, signal.SIGKILL)
+    assert {pid for pid, _ in left.processes} >= {jobs[0], jobs[2]}, "the kernel has hung up on the stopped one"
     assert state_of(service) == "S"
     os.kill(service, signal.SIGKILL)
 

@@ -7,10 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from stoker.act.gate import Target
 from stoker.decide.memory.curves import Curve, flat
+from stoker.engine.jobs.interruptions import Interruptions
 from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.sense.proc.jobs import JobProcess, JobUse
 
 GIB = 2**30
+
+NOT_INTERRUPTED = Interruptions(lambda: False, lambda: None)
+"""Nobody stops the build, and the supervisor has found nothing left over."""
 
 
 @dataclass

@@ -120,7 +120,7 @@ def test_at_the_end_a_job_that_was_killed_beside_failures_counts_once_and_is_not
     assert "It has not failed: not built: a.o and 1 more failed." in told
 
 
-def test_at_the_end_of_a_stop_what_ran_was_stopped_and_what_failed_has_the_sign_of_a_failure() -> None:
+def test_at_the_end_of_a_stop_what_ran_was_interrupted_and_what_failed_has_the_sign_of_a_failure() -> None:
     """The job that the stop ended was among those not run, and one that had failed before looked like it."""
     story = builds.Story().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8))
     story.add(6, ev.SchedulerPlanned(1, 9, "dry-run", {"cxx": 9}))
@@ -132,10 +132,10 @@ def test_at_the_end_of_a_stop_what_ran_was_stopped_and_what_failed_has_the_sign_
     )
     story.add(9, ev.StopRequested("ann", force=False))
     for jid, output in ((1, "ran.o"), (2, "deck.o")):
-        story.add(10, ev.JobFinished(jid, 1, output, "cxx", 57, "failed", 1 << 20))
+        story.add(10, ev.JobFinished(jid, 1, output, "cxx", 57, "interrupted", 1 << 20))
     ended = story.add(11, ev.SchedulerEnded(1), ev.BuildEnded("stopped", 130, "stopped by ann")).state
     page = [text_of(line).rstrip() for line in end_page.summary(at(ended), 80, 30, UNICODE)]
-    assert "jobs     0 done, 1 failed, 1 stopped, 7 not run" in page
+    assert "jobs     0 done, 1 failed, 1 interrupted, 7 not run" in page
     assert not_run(ended) == 7
     marks = {line.split()[1]: line.split()[0] for line in page if " c++ " in line}
     assert (marks["bad.o"], marks["ran.o"]) == (UNICODE.fail, UNICODE.warn)

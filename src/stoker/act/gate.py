@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stoker.act.tree import Processes, descendants, listed_children, signal_tree
-from stoker.contract.process import Key, start_ticks, stat_fields, was_killed
+from stoker.contract.process import Key, death_signal, start_ticks, stat_fields
 
 SCORE = 500
 """oom_score_adj of jobs: half of the machine's memory in addition to what they hold (proc(5)), so that the kernel, if
@@ -106,7 +106,7 @@ def leave(target: Target, pids: Iterable[int]) -> None:
     rest = [pid for pid in pids if pid != target.pid and _is_of(target, pid)]
     if not rest:
         return
-    if was_killed(target.pid):
+    if death_signal((target.pid, target.start_ticks)) == signal.SIGKILL:
         _each(rest if target.leads else _handed_to(rest, {os.getppid()}), signal.SIGKILL)
     # If a watchdog has replaced the supervisor, orphans go to init.
     _each(rest if target.leads else _handed_to(rest, {os.getppid(), 1}), signal.SIGCONT)

@@ -1,7 +1,6 @@
 """A process's identity, and the few facts of /proc/PID/stat about its life. Unaware of builds."""
 
 import os
-import signal
 
 Key = tuple[int, int]
 """A unique process: its pid, and its start in clock ticks since boot, because pids are reused."""
@@ -92,7 +91,8 @@ def session_of(pid: int) -> int:
     return int(fields[3]) if fields else 0
 
 
-def was_killed(pid: int) -> bool:
-    """Say whether a process that has not been reaped yet was ended by SIGKILL. False if we may not read that."""
-    fields = stat_fields(pid)
-    return len(fields) > EXIT_CODE and fields[0] == b"Z" and int(fields[EXIT_CODE]) & 0x7F == signal.SIGKILL
+def death_signal(key: Key) -> int:
+    """Return the signal that ended a process that is not reaped yet; 0 if none did, or if we may not read that."""
+    fields = stat_fields(key[0])
+    is_zombie = len(fields) > EXIT_CODE and fields[0] == b"Z" and int(fields[19]) == key[1]
+    return int(fields[EXIT_CODE]) & 0x7F if is_zombie else 0

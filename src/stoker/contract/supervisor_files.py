@@ -1,4 +1,5 @@
-"""Who runs a build and how it ended: `supervisor.json` and `exit.json`, which the supervisor writes for all others."""
+"""Who runs a build and how it ended: `supervisor.json`, `left_over.json` and `exit.json`, which the supervisor writes
+for all others."""
 
 from typing import NamedTuple
 
@@ -96,6 +97,15 @@ class ExitRecord(NamedTuple):
     signal: int | None = None
     step: int = 0
     stopped: bool = False
+
+
+class LeftOver(NamedTuple):
+    """What the last command left behind, written before the supervisor ends it: `command` is its process, `signal` what
+    ended that, `processes` those that outlived it."""
+
+    command: Key
+    signal: int | None
+    processes: tuple[Key, ...] = ()
 
 
 class HookFacts(NamedTuple):

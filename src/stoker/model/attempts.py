@@ -26,7 +26,9 @@ after that: Python makes up 8 of them, pip 8 or 32, and some are equal by chance
 def with_broken_off(schedulers: Schedulers, step: Step) -> dict[int, Scheduler]:
     """Return the same when `step` starts again: which schedulers of the previous attempt have left work behind."""
     before = [s for s in schedulers.values() if (s.step, s.attempt) == (step.index, step.attempt - 1)]
-    broken = [s for s in before if s.failed or s.killed or s.dropped] or [s for s in before if _lacks(s)]
+    broken = [s for s in before if s.failed or s.killed or s.interrupted or s.dropped] or [
+        s for s in before if _lacks(s)
+    ]
     return {**schedulers} | {s.sid: evolve(s, broken_off=True) for s in broken}
 
 
@@ -60,7 +62,15 @@ def redone_by(new: SchedulerStarted, schedulers: Schedulers, step: Step | None) 
 def without_work(schedulers: Schedulers, redone: Iterable[Scheduler]) -> dict[int, Scheduler]:
     """The same, but that what these have built counts no more. What one that broke off had to do is still to do."""
     return {**schedulers} | {
-        s.sid: evolve(s, finished=0, failed=0, killed=0, plan=s.plan if s.broken_off else None, finished_by_tool={})
+        s.sid: evolve(
+            s,
+            finished=0,
+            failed=0,
+            killed=0,
+            interrupted=0,
+            plan=s.plan if s.broken_off else None,
+            finished_by_tool={},
+        )
         for s in redone
     }
 

@@ -24,7 +24,7 @@ JOURNAL_VERSION = 1
 Outcome = Literal["done", "failed", "stopped"]
 JobOutcome = Literal["ok", "failed", "unknown", "dropped", "interrupted"]
 """dropped: it was on deck when another job failed, and never ran: ninja would not have started it without stoker.
-interrupted: its scheduler was killed before it ended."""
+interrupted: its scheduler was killed, or the build stopped, before it ended."""
 
 JobState = Literal["running", "frozen", "on_deck"]
 """on_deck: held at birth, before it did anything; frozen: stopped later, with the memory that it holds."""

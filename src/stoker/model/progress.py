@@ -37,7 +37,7 @@ class Progress:
     hostless: int = 0
     """Those of the running ones that wait for a host, their first one or another one."""
     interrupted: int = 0
-    """Jobs that had begun when a stop of the build ended them."""
+    """Jobs that had begun when a stop of the build, or their scheduler's death, ended them."""
 
     @property
     def local(self) -> int:

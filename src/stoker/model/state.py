@@ -36,8 +36,9 @@ MAX_OCCASIONS = 8
 MAX_RECENT = 50
 MAX_SCHEDULERS = 200
 
-Fate = Literal["ok", "failed", "unknown", "killed"]
-"""The outcome of a job. killed: somebody or something ended it (`killed_by`); it did not fail by itself."""
+Fate = Literal["ok", "failed", "unknown", "killed", "interrupted"]
+"""The outcome of a job. killed: somebody or something ended it (`killed_by`); it did not fail by itself.
+interrupted: as in events.JobOutcome."""
 
 Phase = Literal["starting", "running", "paused", "frozen", "stopping", "done", "failed", "stopped"]
 

@@ -71,7 +71,8 @@ def _progress(progress: Progress, left_out: int) -> dict[str, Any]:
     percent = None if progress.share is None else round(100 * progress.share, 1)
     return _keys(
         progress,
-        "finished total total_known percent running remote hostless on_deck frozen failed killed will_not_run",
+        "finished total total_known percent running remote hostless on_deck frozen failed killed interrupted"
+        " will_not_run",
         percent=percent,
         will_not_run=left_out,
     )

@@ -27,9 +27,8 @@ MAX_ARCHS = 40
 MAX_STOPS = 100
 """Times that a job was frozen, as far as they are kept one by one."""
 
-RecordedFate = Literal[Fate, "dropped", "interrupted", "running"]
-"""dropped: it never ran; interrupted: its scheduler was killed, or the build stopped, before it ended; running: nothing
-says how it ended."""
+RecordedFate = Literal[Fate, "dropped", "running"]
+"""dropped: it never ran; running: nothing says how it ended."""
 
 
 class Held(NamedTuple):
@@ -142,11 +141,6 @@ class JobBook:
         self._open: dict[int, _Open] = {}
         self._done: list[JobRecord] = []
         self._deaths: list[ev.JobKilled] = []
-        self._stopping = False
-
-    def stop_requested(self) -> None:
-        """Jobs that end badly from now on have been interrupted."""
-        self._stopping = True
 
     def started(self, e: ev.JobStarted) -> None:
         """A job was born, or its name has been learnt."""
@@ -206,9 +200,8 @@ class JobBook:
             begun = time - max(0.0, e.seconds)
             job = _Open(0, e.sid, e.output, e.tool, begun, None if e.outcome == "dropped" else begun, time)
         job.output, job.tool = e.output or job.output, e.tool
-        fate: RecordedFate = "interrupted" if self._stopping and e.outcome == "failed" else e.outcome
         death = None if e.outcome in ("ok", "dropped") else self._death(e)
-        record = _closed(job, time, "killed" if death is not None else fate, e)
+        record = _closed(job, time, "killed" if death is not None else e.outcome, e)
         self._done.append(record if death is None else _with_fate(record, "killed", death.by))
 
     def _death(self, e: ev.JobFinished) -> ev.JobKilled | None:

@@ -182,8 +182,6 @@ class Recorder:
                 self._book.killed(e)
             case ev.JobFinished():
                 self._book.finished(e, time)
-            case ev.StopRequested():
-                self._book.stop_requested()
             case ev.Sampled():
                 self._book.sampled(e.jobs, time)
                 self._sample(e, time)

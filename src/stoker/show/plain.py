@@ -438,7 +438,8 @@ def _ending(state: BuildState) -> list[Span]:
         return [Span("stoker: "), Span("the build was lost", _BAD), Span(f" after {took}{reason}")]
     status = "" if state.exit_code is None else f" with exit status {state.exit_code}"
     where = f"; output: {clean(state.log_path)}"
-    left_out = f", {_jobs(not_run(state))} not run" if not_run(state) else ""
+    unfinished = ((progress_of(state).interrupted, "interrupted"), (not_run(state), "not run"))
+    left_out = "".join(f", {_jobs(count)} {what}" for count, what in unfinished if count)
     return [Span("stoker: "), Span("failed", _BAD), Span(f"{status} after {took}{left_out}{peak}{reason}{where}")]
 
 

@@ -7,9 +7,9 @@ writes the build's exit status: that of the first step that fails. Standbys take
 stoker it imports only contract/ and modules that are as simple, so that faults elsewhere cannot reach it.
 
 Files in FOLDER, whose contents contract/ defines: reads spec.json; writes supervisor.json when a step has started,
-stopping when the build is being stopped, ended.json when its command has failed and the engine is asked what to do, and
-exit.json when the build has ended; reads the answer from verdict.json. SIGUSR1 means that there is something to read.
-The build's output goes straight to output.log.
+stopping when the build is being stopped, left_over.json before it ends what a command has left behind, ended.json when
+its command has failed and the engine is asked what to do, and exit.json when the build has ended; reads the answer from
+verdict.json. SIGUSR1 means that there is something to read. The build's output goes straight to output.log.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterable
 
 if not __package__:  # run as a file; -I keeps its folder off the path. At the end, so that the stdlib comes first.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -31,7 +32,7 @@ from stoker.contract.reserved_file import withdraw, write_reserved
 from stoker.contract.retry_files import FailedAttempt, Verdict
 from stoker.contract.spec_file import load_spec
 from stoker.contract.strict_json import ContractError, dump, load_or_none
-from stoker.contract.supervisor_files import ExitRecord, HookDocument, HookFacts, Run, SupervisorRecord
+from stoker.contract.supervisor_files import ExitRecord, HookDocument, HookFacts, LeftOver, Run, SupervisorRecord
 from stoker.supervisor import command
 from stoker.supervisor.engine_runner import EngineRunner
 from stoker.supervisor.standby import Note, SupervisorState, Will, stand_by
@@ -275,17 +276,35 @@ class Supervisor:
         gate = read_gate(self.folder)
         jobs = gate.jobs if gate is not None else ()
         session = self.last_command[0] if whole_session else 0
-        left: set[Key] = set()
+        left, announced = set[Key](), set[Key]()
+        if self.build_signal is not None:
+            self.announce_left_over()
         while (jobs or session) and time.monotonic() < give_up_at:
             processes = Processes()
             ours = set(processes.below(os.getpid(), self.engine.pid))
             left |= {processes.key(pid) for job in jobs for pid in processes.job(job) if pid in ours}
             left |= {processes.key(pid) for pid in ours if session and session_of(pid) == session}
+            if left - announced:
+                self.announce_left_over(left)
+                announced |= left
             living = [key[0] for key in left if processes.lives(key)]
             if not living:
                 return
             ending.press(living)
             time.sleep(STOP_POLL_SECONDS)
+
+    def announce_left_over(self, processes: Iterable[Key] = ()) -> None:
+        """Announce to the engine how the command ended and what outlives it, before that is ended: it has not failed.
+
+        Not synced to disk, which may be busy: who asks for it lives now. Without it the engine believes what it sees.
+        """
+        left = LeftOver(self.last_command, self.build_signal, tuple(processes))
+        path = self.path("left_over.json")
+        with contextlib.suppress(OSError):
+            fd = os.open(f"{path}.part", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(fd, "wb") as file:
+                file.write(dump(left))
+            os.replace(f"{path}.part", path)
 
     def ask(self) -> None:
         """The command has failed: ask the engine, which may know that it was for lack of memory and should run again.

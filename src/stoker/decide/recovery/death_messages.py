@@ -35,6 +35,21 @@ _KILLED = re.compile(
     re.VERBOSE,
 )
 
+_SIGNALLED = re.compile(
+    r"""
+      \S+:[ ](?:fatal[ ]|internal[ ]compiler[ ])?error:[ ](?:Hangup|Interrupt|Terminated)   # gcc's driver
+          (?:[ ]signal[ ]terminated[ ]program[ ]\S+|[ ]\(program[ ]\S+\))$
+    | \S+:[ ](?:fatal[ ])?error:[ ]\S+[ ]terminated[ ]with[ ]signal[ ](?:1|2|15)\b           # collect2
+    | (?:nvcc[ ]error\s*:[ ])?'?[\w+.-]+'?[ ]died[ ]due[ ]to[ ]signal[ ](?:1|2|15)\b          # nvcc
+    | \S+:[ ]error:[ ]unable[ ]to[ ]execute[ ]command:[ ](?:Hangup|Interrupt|Terminated)$    # clang's driver
+    | \S*make(?:\[\d+\])?:[ ]\*\*\*[ ]\[[^\]]+\][ ](?:Hangup|Interrupt|Terminated|Error[ ]1(?:29|30|43))$
+    | (?:Hangup|Terminated)$                                                               # sh of its child
+    | \S*sh:[ ](?:line[ ])?\d+:\s+(?:\d+[ ])?(?:Hangup|Terminated)\b                        # bash
+    """,
+    re.VERBOSE,
+)
+"""What the same tools print of a signal that ends a build but is not SIGKILL."""
+
 _EXHAUSTED = re.compile(
     r"""
       virtual[ ]memory[ ]exhausted:[ ]Cannot[ ]allocate[ ]memory$                # cc1plus
@@ -91,6 +106,12 @@ def said_by(line: str) -> Said:
     if _EXHAUSTED.match(line):
         return "exhausted"
     return "error" if _ERROR.match(line) and not _AFTERMATH.match(line) else ""
+
+
+def is_signalled(line: str) -> bool:
+    """Return whether one line of a tool's output only says that a signal ended a part of it, as a stop does."""
+    line = line.rstrip()[:MAX_LINE]
+    return _SIGNALLED.match(line) is not None or said_by(line) == "killed"
 
 
 _COMPILER = re.compile(

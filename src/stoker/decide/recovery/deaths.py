@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stoker.decide.recovery.death_messages import is_compiler, make_target, said_by
+from stoker.decide.recovery.death_messages import is_compiler, is_signalled, make_target, said_by
 from stoker.model.events import KilledBy
 from stoker.model.killed import same_output
 from stoker.model.text import clean
@@ -34,6 +34,10 @@ SIGNALLED = 128
 KILLED_STATUS = SIGNALLED + 9
 """The exit status with which a shell, and ninja from 1.12 on, report a command ended by SIGKILL; statuses above the
 first mean any signal."""
+
+
+STOPPED_STATUSES = tuple(SIGNALLED + number for number in (1, 2, 9, 15))
+"""The same for SIGHUP, SIGINT, SIGKILL and SIGTERM, with which builds are stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,18 @@ def _killed_by(step: FailedStep, evidence: Evidence, said: Collection[str]) -> K
     # A parent of a killed process may report that in its own words, and end with its own status.
     crashed = step.exit_code is not None and step.exit_code > SIGNALLED
     return "memory" if evidence.unplaced and not crashed and not is_build_tool(step.command) else None
+
+
+def shows_stop(step: FailedStep) -> bool:
+    """Return whether a step that failed while its build was being stopped shows nothing but the stop: a signal ended
+    it, or a compiler inside it. If its output reports an error, the error counts."""
+    if step.exit_code in STOPPED_STATUSES:
+        return True
+    others = [line for line in step.lines if not is_signalled(line)]
+    if any(said_by(line) == "error" for line in others):
+        return False
+    silent = step.exit_code is None and not any(line.strip() for line in others) and is_compiler(step.command)
+    return len(others) < len(step.lines) or silent or is_build_tool(step.command)
 
 
 def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:

@@ -6,9 +6,10 @@ jobs are found and of how a build runs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from stoker.decide.recovery.deaths import FailedStep, shows_stop
 from stoker.engine.aftermath.command_forms import Words, forms, said
 from stoker.engine.govern.governor import Governor
 from stoker.engine.jobs.output_watch import OutputWatch
@@ -79,11 +80,19 @@ class Dropped:
 class Failures:
     """Detects failures from the output, and from jobs that are gone without a record."""
 
-    def __init__(self, output: OutputWatch, governor: Governor, hear: Hear, is_recorded: IsRecorded) -> None:
+    def __init__(
+        self,
+        output: OutputWatch,
+        governor: Governor,
+        hear: Hear,
+        is_recorded: IsRecorded,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._output = output
         self._governor = governor
         self._hear = hear
         self._is_recorded = is_recorded
+        self._stopping = stopping
         self._dropped = Dropped()
         self._heard: dict[str, None] = {}
         self._reported: dict[str, str] = {}
@@ -95,6 +104,11 @@ class Failures:
         """Whether the output reported an error that still needs confirmation: the sooner, the less is built in vain."""
         return bool(self._errors)
 
+    @property
+    def reported(self) -> Container[str]:
+        """The outputs that the command has reported as failed."""
+        return self._heard
+
     def begin_command(self) -> None:
         """Another command runs: forget pending failures; a job that was dropped before may now fail by itself."""
         self._dropped = Dropped()
@@ -104,10 +118,15 @@ class Failures:
         self._silent.clear()
 
     def read(self, books: Sequence[SchedulerBook], now: float, *, to_the_end: bool = False) -> list[ev.Event]:
-        """Take in the output that the build has written by Unix time `now`, without failures of dropped jobs."""
+        """Take in the output that the build has written by Unix time `now`, without failures of jobs that were dropped,
+        or that a stop has ended."""
         events = self._output.read_all(books) if to_the_end else self._output.read(books)
-        kept = [e for e in events if not (isinstance(e, ev.FailureFound) and self._dropped.explains(e))]
+        kept = [e for e in events if not (isinstance(e, ev.FailureFound) and self._is_none(e))]
         return [known for event in kept for known in self._heard_of(event, now)]
+
+    def _is_none(self, failure: ev.FailureFound) -> bool:
+        step = FailedStep(failure.output, failure.command, failure.exit_code, failure.excerpt)
+        return self._dropped.explains(failure) or (self._stopping() and shows_stop(step))
 
     def _heard_of(self, event: ev.Event, now: float) -> list[ev.Event]:
         """Return the event, preceded by what is known about a failure: that it was a kill, or nothing."""

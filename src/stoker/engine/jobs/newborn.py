@@ -111,7 +111,9 @@ def _life(state: JobState, *, newborn: bool) -> Life:
 def left_behind(before: state_of.Job, scheduler: SchedulerProcess, last_seen: float) -> ManagedJob:
     """Return a job of the journal that ended while no engine ran, as far as the journal knows it; an engine last looked
     at Unix time `last_seen`."""
-    job = JobProcess(before.pid, -before.jid, scheduler.key, before.started, (), before.output, before.tool)
+    job = JobProcess(
+        before.pid, before.start_ticks or -before.jid, scheduler.key, before.started, (), before.output, before.tool
+    )
     use = JobUse(job, before.rss, before.peak_rss, before.cpu, 0.0, before.phase, "running")
     target = Target(job.pid, job.start_ticks, leads=False)
     clock = time.monotonic()

@@ -7,7 +7,7 @@ no log: there an exit is the end. Unaware of processes and of the journal; a job
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 
 from stoker.engine.jobs.managed_job import EXITED, RUNNING, ManagedJob
@@ -130,9 +130,9 @@ class SchedulerBook:
         """Say whether a job that makes `output` has exited and ninja has not recorded its success."""
         return any(job.name == output for job in self._jobs.exited(self.sid))
 
-    def end_unrecorded(self) -> list[JobFinished]:
+    def end_unrecorded(self, outcome: JobOutcome = "unknown") -> list[JobFinished]:
         """Return the ends of exited jobs of a make, which records nothing."""
-        return [] if self.keeps_log else [self._lose(job, "unknown") for job in self._jobs.exited(self.sid)]
+        return [] if self.keeps_log else [self._lose(job, outcome) for job in self._jobs.exited(self.sid)]
 
     def end_all(self, last_seen: float, noticed: float) -> None:
         """Note that the scheduler was gone at Unix time `noticed`, and with it the jobs that ran at the tick at
@@ -219,15 +219,14 @@ class SchedulerBook:
         *,
         at_once: bool,
         unrecorded: JobOutcome = "failed",
-        outlived: Collection[int] = (),
+        reported: Container[str] = (),
         is_left: Callable[[ManagedJob], bool] = lambda _job: False,
     ) -> list[JobFinished]:
         """Give up on records, after a reading of the log: jobs without one for long enough have failed.
 
         Not if an unmatched record may be theirs, nor if ninja has recorded all that it had to do, nor, unless
-        `at_once`, if something `is_left` of them: ninja waits for every process that can write to its pipe. A ninja
-        that ends waits for all its jobs: one that was killed leaves those interrupted that stoker had stopped, or whose
-        numbers are among `outlived`.
+        `at_once`, if something `is_left` of them: ninja waits for every process that can write to its pipe. Jobs
+        whose outputs ninja has `reported` as failed have failed, whatever else is `unrecorded`.
         """
         ended: list[JobFinished] = []
         complete = at_once and self._is_complete()
@@ -243,8 +242,7 @@ class SchedulerBook:
                 self._spare.remove(spare)
                 ended.append(self._end_well(job, spare, job.tool, counted=False))
             else:
-                cut_off = at_once and unrecorded == "failed" and (job.was_stopped or job.jid in outlived)
-                outcome: JobOutcome = "unknown" if complete else "interrupted" if cut_off else unrecorded
+                outcome: JobOutcome = "unknown" if complete else "failed" if job.name in reported else unrecorded
                 end = self._lose(job, outcome)
                 ended.append(replace(end, counted=False) if complete else end)
         return ended

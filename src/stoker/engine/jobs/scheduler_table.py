@@ -7,12 +7,12 @@ them apart. Unaware of how processes are found, of decisions and of the journal.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Container, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from stoker.contract.process import Key, lives
-from stoker.engine.jobs.managed_job import EXITED
+from stoker.contract.process import Key
+from stoker.engine.jobs.interruptions import Interruptions
 from stoker.engine.jobs.newborn import left_behind
 from stoker.engine.jobs.scheduler_book import SchedulerBook
 from stoker.engine.jobs.table import JobTable
@@ -43,9 +43,10 @@ class Tracked:
 class SchedulerTable:
     """All running schedulers, in the order in which they were found."""
 
-    def __init__(self, jobs: JobTable, state: BuildState) -> None:
+    def __init__(self, jobs: JobTable, state: BuildState, interruptions: Interruptions) -> None:
         """`state` is what earlier engines have announced."""
         self._jobs = jobs
+        self._interruptions = interruptions
         self._tracked: dict[Key, Tracked] = {}
         self._logs: dict[tuple[str, str], NinjaLog] = {}
         """By the container that each is in, if any, and its path there."""
@@ -142,25 +143,28 @@ class SchedulerTable:
             self._jobs.add(job)
             self._jobs.exit(job.job.key, last_tick, time.time())
 
-    def close(self, alive: set[Key], last_tick: float, now: float) -> list[ev.Event]:
-        """Close the books of those that are no longer `alive`: their last records, and the jobs without one."""
+    def close(self, alive: set[Key], last_tick: float, now: float, reported: Container[str] = ()) -> list[ev.Event]:
+        """Close the books of those that are no longer `alive`: their last records, and the jobs without one. The
+        outputs in `reported` have failed, as the build's output says."""
         events: list[ev.Event] = []
         for key in [key for key in self._tracked if key not in alive]:
-            events += self._close(self._tracked.pop(key), last_tick, now)
+            events += self._close(self._tracked.pop(key), last_tick, now, reported)
         return events
 
-    def _close(self, tracked: Tracked, last_tick: float, now: float) -> list[ev.Event]:
-        """A job without a record has failed, if there were any records, and if the scheduler had not left it alive."""
+    def _close(self, tracked: Tracked, last_tick: float, now: float, reported: Container[str]) -> list[ev.Event]:
+        """A job without a record has failed, if there were any records, and if the scheduler could wait for it."""
         book = tracked.book
         if book.plan is not None:
             self._last_plans[_manifest_of(book.scheduler)] = book.plan
         lost = tracked.log is not None and tracked.log.lost
-        outlived = [job.jid for job in self._jobs.open_jobs(book.sid) if job.life is not EXITED and lives(job.job.key)]
+        open_jobs = [job for job in self._jobs.open_jobs(book.sid) if job.name not in reported]
+        cut_off = self._interruptions.cut_off(book.scheduler.key, open_jobs)
+        unrecorded: ev.JobOutcome = "interrupted" if cut_off else "unknown" if lost else "failed"
         book.end_all(last_tick, now)
         events: list[ev.Event] = [
-            *book.end_unrecorded(),
+            *book.end_unrecorded("interrupted" if cut_off else "unknown"),
             *self._read(tracked, now, just_scanned=True),
-            *book.settle(at_once=True, unrecorded="unknown" if lost else "failed", outlived=outlived),
+            *book.settle(at_once=True, unrecorded=unrecorded, reported=reported),
             ev.SchedulerEnded(book.sid),
         ]
         if tracked.log is not None and all(other.log is not tracked.log for other in self._tracked.values()):
@@ -227,7 +231,15 @@ def _manifest_of(scheduler: SchedulerProcess) -> tuple[str, str, str]:
 def _left_behind(before: state_of.Scheduler) -> SchedulerProcess:
     """Return a scheduler of the journal that has ended meanwhile, as far as the journal knows it."""
     return SchedulerProcess(
-        before.pid, -before.sid, before.tool, before.directory, "", (), before.width, "build.ninja", ()
+        before.pid,
+        before.start_ticks or -before.sid,
+        before.tool,
+        before.directory,
+        "",
+        (),
+        before.width,
+        "build.ninja",
+        (),
     )
 
 

@@ -19,6 +19,7 @@ from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.governor import Governor
 from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.govern.memory_watch import MemoryWatch
+from stoker.engine.jobs.interruptions import Interruptions
 from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.engine.jobs.newborn import Birth, Clocks, by_age, managed
 from stoker.engine.jobs.output_watch import OutputWatch
@@ -62,6 +63,7 @@ class Parts:
     gate: GateDriver
     governor: Governor
     remote: RemoteWatch
+    interruptions: Interruptions
 
 
 REMOTE_SECONDS = 0.05
@@ -305,13 +307,14 @@ class BuildLoop:
         """Close the books of those that are gone."""
         alive = {s.key for s in schedulers.values()}
         self._parts.planner.cancel(t.book.sid for t in self._schedulers if t.book.scheduler.key not in alive)
-        return self._schedulers.close(alive, self._last_tick, now)
+        return self._schedulers.close(alive, self._last_tick, now, self._parts.failures.reported)
 
     def _lost_between_engines(self) -> list[ev.Event]:
         """Take in what went while no engine ran, and the ends that no record will report."""
         self._schedulers.take_up_lost(self._last_tick)
         self._parts.failures.name_lost(self._schedulers.books())
-        return [end for book in self._schedulers.books() for end in book.end_unrecorded()]
+        outcome: ev.JobOutcome = "interrupted" if self._parts.interruptions.any_now() else "unknown"
+        return [end for book in self._schedulers.books() for end in book.end_unrecorded(outcome)]
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
@@ -393,10 +396,12 @@ class BuildLoop:
             alive = (p for p in scan.processes.values() if p.state != "Z")
             return any(p.pgrp == job.job.pid or p.pid in job.seen.pids for p in alive)
 
+        unrecorded: ev.JobOutcome = "interrupted" if self._parts.interruptions.any_now() else "failed"
+        reported = self._parts.failures.reported
         for book in self._schedulers.books():
             ninja = scan.processes.get(book.scheduler.pid)
             if ninja is not None and ninja.state == "S":
-                events += book.settle(at_once=False, is_left=is_left)
+                events += book.settle(at_once=False, unrecorded=unrecorded, reported=reported, is_left=is_left)
         return events
 
     # -- figures -----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from stoker.config.paths import BuildPaths
 from stoker.contract.process import Key, lives, state_of
 from stoker.contract.retry_files import FailedAttempt
 from stoker.contract.strict_json import load, load_or_none
-from stoker.contract.supervisor_files import Run, SupervisorRecord
+from stoker.contract.supervisor_files import LeftOver, Run, SupervisorRecord
 from stoker.engine.govern.hosted_gate import HostedGate
 from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.jobs.managed_job import Life
@@ -35,6 +35,7 @@ class SupervisorLink:
         self._paths = paths
         self._exit = str(paths.exit)
         self._stopping = str(paths.root / "stopping")
+        self._left_over = str(paths.root / "left_over.json")
         self._question = str(paths.root / "ended.json")
         self._file = str(paths.supervisor)
         self._handover = Handover(paths)
@@ -88,6 +89,10 @@ class SupervisorLink:
     def is_stopping(self) -> bool:
         """Say whether the supervisor is ending the build, whoever requested it."""
         return os.path.exists(self._stopping)  # called every tick
+
+    def left_over(self) -> LeftOver | None:
+        """Return what the last command has left behind; None if the supervisor has found nothing."""
+        return load_or_none(LeftOver, self._left_over) if os.path.exists(self._left_over) else None
 
     def read(self) -> None:
         """Read what the supervisor has written since: always a new file, renamed over the old one."""

@@ -21,6 +21,7 @@ from stoker.engine.govern.jobserver import Jobserver
 from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.govern.memory_watch import MemoryWatch
 from stoker.engine.govern.user_commands import UserCommands
+from stoker.engine.jobs.interruptions import Interruptions
 from stoker.engine.jobs.output_watch import OutputWatch
 from stoker.engine.jobs.planner import Planner
 from stoker.engine.jobs.remote_watch import RemoteWatch
@@ -86,7 +87,10 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
         jobserver = Jobserver(paths.jobserver, jobs.living_by_scheduler)
     remote = RemoteWatch(all_readers(), state.remote.engines, state.time)
     governor = Governor(jobs, expectations, level, memory, gate, forecast, remote, jobserver)
-    schedulers = SchedulerTable(jobs, state)
+    interruptions = Interruptions(
+        lambda: supervisor.is_stopping() or store.state.phase == "stopping", supervisor.left_over
+    )
+    schedulers = SchedulerTable(jobs, state, interruptions)
     output = OutputWatch(paths.output, state)
     parts = Parts(
         expectations,
@@ -98,12 +102,19 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
         Planner(scratch),
         forecast,
         output,
-        Failures(output, governor, lambda failure: recovery.hear(failure, store.state), schedulers.is_recorded),
+        Failures(
+            output,
+            governor,
+            lambda failure: recovery.hear(failure, store.state),
+            schedulers.is_recorded,
+            interruptions.any_now,
+        ),
         level,
         memory,
         gate,
         governor,
         remote,
+        interruptions,
     )
     return Wired(
         spec,

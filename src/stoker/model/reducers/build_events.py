@@ -62,7 +62,8 @@ def _forgiven(state: BuildState, log_start: int) -> BuildState:
     """
     failures = tuple(failure for failure in state.failures if failure.log_start >= log_start)
     schedulers = {
-        sid: evolve(s, failed=0, killed=0) if s.failed or s.killed else s for sid, s in state.schedulers.items()
+        sid: evolve(s, failed=0, killed=0, interrupted=0) if s.failed or s.killed or s.interrupted else s
+        for sid, s in state.schedulers.items()
     }
     retired = evolve(state.retired, failed=0, killed=0)
     return evolve(state, failures=failures, schedulers=schedulers, retired=retired)

@@ -123,9 +123,9 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         return scheduler_events.changed(state, e.sid, dropped=scheduler.dropped + 1 if scheduler else 0)
     death = None if e.outcome == "ok" else death_of(state, e.output, e.jid)
     began = seen is not None and seen.running_since is not None
-    if e.outcome == "interrupted" and death is None:
-        return _interrupted(state, scheduler, e.sid, began=began)
-    fate: Fate = "failed" if e.outcome == "interrupted" else e.outcome
+    if e.outcome == "interrupted" and death is None and not began:  # it never ran
+        return scheduler_events.changed(state, e.sid, dropped=scheduler.dropped + 1 if scheduler else 0)
+    fate: Fate = e.outcome
     if death is not None:
         fate = "killed"
         state = evolve(state, lost=with_lost(state.lost, death, e.seconds))
@@ -137,18 +137,9 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         state = _with_host(state, e.host)
     if scheduler is None:
         return state
-    counted = _counted(scheduler, e, fate, stopping=state.phase == "stopping", began=began)
+    counted = _counted(scheduler, e, fate)
     offset = e.log_offset if e.log_offset is not None else scheduler.log_offset
     return evolve(state, schedulers={**state.schedulers, e.sid: evolve(counted, log_offset=offset)})
-
-
-def _interrupted(state: BuildState, scheduler: Scheduler | None, sid: int, *, began: bool) -> BuildState:
-    """A job's scheduler was killed before the job ended; one that had not begun never runs."""
-    if scheduler is None:
-        return state
-    if began:
-        return scheduler_events.changed(state, sid, interrupted=scheduler.interrupted + 1)
-    return scheduler_events.changed(state, sid, dropped=scheduler.dropped + 1)
 
 
 def _with_host(state: BuildState, host: str) -> BuildState:
@@ -159,16 +150,15 @@ def _with_host(state: BuildState, host: str) -> BuildState:
     return evolve(state, remote=evolve(state.remote, finished={**finished, host: finished.get(host, 0) + 1}))
 
 
-def _counted(scheduler: Scheduler, e: ev.JobFinished, fate: Fate, *, stopping: bool, began: bool) -> Scheduler:
-    """Return the scheduler with one more job killed, failed or finished. A job that a stop ended counts as neither
-    failed nor finished, but as interrupted if it had begun."""
+def _counted(scheduler: Scheduler, e: ev.JobFinished, fate: Fate) -> Scheduler:
+    """Return the scheduler with one more job killed, failed, interrupted or finished."""
     if fate == "killed":
         return evolve(scheduler, killed=scheduler.killed + 1)
     if fate == "failed":
-        if stopping:
-            return evolve(scheduler, interrupted=scheduler.interrupted + began)
         return evolve(scheduler, failed=scheduler.failed + 1)
-    if not e.counted or (stopping and fate == "unknown"):
+    if fate == "interrupted":
+        return evolve(scheduler, interrupted=scheduler.interrupted + 1)
+    if not e.counted:
         return scheduler
     by_tool = {**scheduler.finished_by_tool, e.tool: scheduler.finished_by_tool.get(e.tool, 0) + 1}
     return evolve(scheduler, finished=scheduler.finished + 1, finished_by_tool=by_tool)
@@ -176,7 +166,7 @@ def _counted(scheduler: Scheduler, e: ev.JobFinished, fate: Fate, *, stopping: b
 
 def _with_finished(history: JobHistory, job: FinishedJob) -> JobHistory:
     by_tool = history.finished_by_tool
-    if job.outcome not in ("failed", "killed"):
+    if job.outcome in ("ok", "unknown"):
         by_tool = {**by_tool, job.tool: by_tool.get(job.tool, 0) + 1}
     return JobHistory(
         _with_recent(history.recent, job),
@@ -191,7 +181,7 @@ def _with_recent(recent: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[Fin
     wide build's other jobs have ended."""
     if len(recent) < MAX_RECENT:
         return (*recent, job)
-    oldest = next((i for i, j in enumerate(recent) if j.outcome not in ("failed", "killed")), 0)
+    oldest = next((i for i, j in enumerate(recent) if j.outcome in ("ok", "unknown")), 0)
     return (*recent[:oldest], *recent[oldest + 1 :], job)
 
 

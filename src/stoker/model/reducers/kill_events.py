@@ -17,8 +17,7 @@ from stoker.model.state import MAX_FAILURES, MAX_KILLED, BuildState, Failure, Fi
 def _failure_found(state: BuildState, e: ev.FailureFound, time: float) -> BuildState:
     state = evolve(state, output=evolve(state.output, failures_end=max(state.output.failures_end, e.log_end)))
     forgiven = state.step is not None and e.log_start < state.step.log_start
-    by_stop = state.phase == "stopping" and not e.command  # make's words for each job that a person's stop has ended
-    if forgiven or by_stop or len(state.failures) >= MAX_FAILURES:
+    if forgiven or len(state.failures) >= MAX_FAILURES:
         return state
     death = death_of(state, e.output)
     by = death.by if death is not None else None
@@ -36,8 +35,8 @@ def _job_killed(state: BuildState, e: ev.JobKilled, time: float) -> BuildState:
         evolve(f, killed_by=death.by) if f.killed_by is None and makes(state, death, f.output) else f
         for f in state.failures
     )
-    failed = (j for j in reversed(state.history.recent) if j.outcome == "failed" and not is_earlier(state, j))
-    wrong = next((j for j in failed if _is_of(j, death)), None)
+    bad = (j for j in reversed(state.history.recent) if j.outcome in ("failed", "interrupted"))
+    wrong = next((j for j in bad if _is_of(j, death) and not is_earlier(state, j)), None)
     if wrong is not None:
         death = evolve(death, jid=wrong.jid if death.jid is None else death.jid, rss=_most(death.rss, wrong.peak_rss))
     state = evolve(state, failures=failures, killed=(*state.killed[-(MAX_KILLED - 1) :], death))
@@ -55,11 +54,17 @@ def _is_of(job: FinishedJob, death: KilledJob) -> bool:
 
 
 def _corrected(state: BuildState, wrong: FinishedJob, death: KilledJob) -> BuildState:
-    """A job that had counted as failed was killed."""
+    """A job that had counted as failed or interrupted was killed."""
     right = evolve(wrong, outcome="killed", killed_by=death.by)
     schedulers = dict(state.schedulers)
     if (scheduler := schedulers.get(wrong.sid)) is not None:
-        schedulers[wrong.sid] = evolve(scheduler, failed=max(0, scheduler.failed - 1), killed=scheduler.killed + 1)
+        failed, interrupted = wrong.outcome == "failed", wrong.outcome == "interrupted"
+        schedulers[wrong.sid] = evolve(
+            scheduler,
+            failed=max(0, scheduler.failed - failed),
+            interrupted=max(0, scheduler.interrupted - interrupted),
+            killed=scheduler.killed + 1,
+        )
     lost = with_lost(state.lost, death, wrong.seconds)
     return evolve(state, history=_replaced(state.history, wrong, right), schedulers=schedulers, lost=lost)
 

@@ -5,9 +5,7 @@ Does not know Textual. The screen's last line is left to the footer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
 
 from rich.cells import cell_len
 
@@ -209,9 +207,9 @@ def _waited(state: BuildState, g: Glyphs) -> str:
 
 
 def _counts(p: Progress, room: int) -> str:
-    """Return how many jobs are done, have failed, were killed and not built, were ended by the stop, and never ran:
+    """Return how many jobs are done, have failed, were killed and not built, were interrupted, and never ran:
     each job once."""
-    ends = ((p.failed, "failed"), (p.killed, "killed"), (p.interrupted, "stopped"), (p.never_ran, "not run"))
+    ends = ((p.failed, "failed"), (p.killed, "killed"), (p.interrupted, "interrupted"), (p.never_ran, "not run"))
     counts = [f"{p.finished} done", *(f"{count} {what}" for count, what in ends if count)]
     return whole_clauses(", ".join(counts), max(1, room)) or ", ".join(counts[:-1])
 
@@ -223,29 +221,18 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
     slowest = list(state.history.slowest)
     if room < 4 or not slowest:
         return []
-    failed = {f.output for f in failed_steps(state)} if state.outcome == "stopped" else None
-    bad = partial(_bad_mark, failed, g)
     if width >= 110 and heaviest:
         half = (width - 3) // 2
-        left = _ranking("heaviest jobs", heaviest, bad, half, room - 1, g)
-        right = _ranking(_slowest_title(slowest), slowest, bad, width - half - 3, room - 1, g)
+        left = _ranking("heaviest jobs", heaviest, half, room - 1, g)
+        right = _ranking(_slowest_title(slowest), slowest, width - half - 3, room - 1, g)
         return [BLANK, *beside(left, right, half)]
     both = bool(heaviest) and room >= LEAST_FOR_BOTH
     lines = (
-        [BLANK, *_ranking("heaviest jobs", heaviest, bad, width, room // 2 - 1 if both else room - 1, g)]
-        if heaviest
-        else []
+        [BLANK, *_ranking("heaviest jobs", heaviest, width, room // 2 - 1 if both else room - 1, g)] if heaviest else []
     )
     if both or not heaviest:
-        lines += [BLANK, *_ranking(_slowest_title(slowest), slowest, bad, width, room - len(lines) - 1, g)]
+        lines += [BLANK, *_ranking(_slowest_title(slowest), slowest, width, room - len(lines) - 1, g)]
     return lines
-
-
-def _bad_mark(failed: Collection[str] | None, g: Glyphs, job: FinishedJob) -> Part:
-    """Return the mark of a job that did not end well. `failed`, of a build that was stopped, is what failed in it: what
-    the stop has ended did not fail, but looks like a job that failed in the last second."""
-    stopped = failed is not None and job.output not in failed
-    return Part(f"{g.warn} ", "warn") if stopped else Part(f"{g.fail} ", "error")
 
 
 def _slowest_title(jobs: list[FinishedJob]) -> str:
@@ -253,12 +240,15 @@ def _slowest_title(jobs: list[FinishedJob]) -> str:
     return "slowest jobs, without time frozen" if any(job.stood for job in jobs) else "slowest jobs"
 
 
-def _ranking(
-    title: str, jobs: list[FinishedJob], bad: Callable[[FinishedJob], Part], width: int, rows: int, g: Glyphs
-) -> list[Line]:
+def _ranking(title: str, jobs: list[FinishedJob], width: int, rows: int, g: Glyphs) -> list[Line]:
     names = distinct_names(job.output for job in jobs)
     tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", PEAK_CELLS, right=True), "text_dim")]
     lines = [section(title, width, g, tail)]
+    marks = {
+        "failed": Part(f"{g.fail} ", "error"),
+        "interrupted": Part(f"{g.warn} ", "warn"),
+        "killed": Part(f"{g.killed} ", "killed"),
+    }
     for job in jobs[: max(0, rows - 1)]:
         peak = peak_text(job) or g.dash
         cells = [
@@ -267,7 +257,6 @@ def _ranking(
             Part(pad(peak, PEAK_CELLS, right=True)),
         ]
         room = width - width_of(cells) - 2
-        marks = {"failed": bad(job), "killed": Part(f"{g.killed} ", "killed")}
         mark = marks.get(job.outcome, Part("  "))
         lines.append((mark, Part(pad(elide_path(names[job.output], room, g.ellipsis), room)), *cells))
     return lines

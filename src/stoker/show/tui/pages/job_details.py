@@ -60,6 +60,7 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
     else:
         death = death_of(state, ended.output, ended.jid) if ended.outcome == "killed" else None
         words = {"ok": "has ended well", "failed": "has failed", "unknown": "has ended", "killed": "was killed"}
+        words["interrupted"] = "was interrupted: the build was stopped, or its build tool killed, before it had ended"
         if ended.killed_by is not None:
             words["killed"] = f"was {how_text(ended.killed_by, death.who if death is not None else '')}"
         rows = [("state", words[ended.outcome]), ("took", _took(ended.seconds, ended.stood))]

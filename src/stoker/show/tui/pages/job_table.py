@@ -227,6 +227,8 @@ def _end_of(job: FinishedJob, g: Glyphs) -> tuple[str, str, str]:
         return g.fail, "error", "failed"
     if job.outcome == "killed":
         return g.killed, "killed", "stopped" if job.killed_by == "shed" else "killed"
+    if job.outcome == "interrupted":
+        return g.warn, "warn", "stopped"
     return g.ok, "ok", ""
 
 
