@@ -58,6 +58,31 @@ def test_an_automatic_level_says_nothing_of_what_the_build_tool_starts() -> None
 
 
 @pytest.mark.parametrize(
+    ("running", "level", "said"),
+    [
+        (5, ("auto", 2), "3 above the level run on"),
+        (3, ("auto", 2), "1 above the level runs on"),
+        (2, ("auto", 2), ""),
+        (5, ("auto", 2, "soft"), ""),
+        (5, ("manual", 2), ""),
+    ],
+)
+def test_an_automatic_level_below_what_runs_says_that_the_rest_runs_on(
+    running: int, level: tuple[str, ...], said: str
+) -> None:
+    """As after a person's higher number: the automatic level freezes nothing."""
+    state = builds.running(running).add(NOW, ev.LevelSet(*level)).state  # type: ignore[arg-type]
+    for shown in (meter(state, "jobs"), level_text(state)):
+        assert said in shown
+        assert ("above the level" in shown) == bool(said)
+
+
+def test_a_job_that_contains_a_scheduler_is_none_too_many() -> None:
+    story = builds.running(3).add(NOW, ev.SchedulerStarted(2, "ninja", 901, "/src/in", "1.13.2", 8, parent=1))
+    assert "above the level" not in level_text(story.add(NOW, ev.LevelSet("auto", 2)).state)
+
+
+@pytest.mark.parametrize(
     ("others", "most"),
     [
         ([ev.SchedulerStarted(2, "ninja", 101, "/src/build", "1.13.2", 8)], "the build tools start only 9"),

@@ -24,7 +24,8 @@ def level_text(state: BuildState, *, counted: bool = True) -> str:
     if level.target is None:
         return "no level: nothing of this build has been governed"
     loose = ungoverned(state)
-    parts = [PAUSES[level.paused], loose, setting(level), tools_limit(state)]
+    more = surplus(state) if counted else ""
+    parts = [PAUSES[level.paused], loose, setting(level), more, tools_limit(state)]
     parts.append(counts(progress_of(state)) if counted and not loose else "")
     if not level.guarded:
         parts.append("memory is not guarded")
@@ -65,6 +66,18 @@ def tools_limit(state: BuildState) -> str:
     if not tools or most is None or not len(state.jobs) <= most < (state.level.target or 0):
         return ""
     return f"{tools.pop()} starts only {most}" if len(tools) == 1 else f"the build tools start only {most}"
+
+
+def surplus(state: BuildState) -> str:
+    """Return `3 above the level run on` if more jobs run than the automatic level allows: it lets them end,
+    where a person's number freezes them. Nothing otherwise, nor while a pause says more."""
+    level = state.level
+    if level.target is None or level.mode != "auto" or level.paused != "no" or state.over:
+        return ""
+    # A job that contains a scheduler takes no place.
+    inner = sum(s.parent is not None and s.ended is None for s in state.schedulers.values())
+    more = progress_of(state).local - inner - level.target
+    return f"{more} above the level {'runs' if more == 1 else 'run'} on" if more > 0 else ""
 
 
 def _most_started(state: BuildState) -> int | None:

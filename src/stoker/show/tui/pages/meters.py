@@ -17,7 +17,7 @@ from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_of, format_rough
 from stoker.show import remote_text
 from stoker.show.cache_text import counts_text, rate_text, trouble_text
-from stoker.show.level_text import MODES, compilers, is_loose, tools_limit
+from stoker.show.level_text import MODES, compilers, is_loose, surplus, tools_limit
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, aimed, elide_middle, fit, pad, whole_clauses, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -405,7 +405,7 @@ def _level(m: Moment, width: int, bar: int, g: Glyphs) -> Line:
     shares = [(p.local / scale, g.full, "running"), (p.frozen / scale, g.other, "frozen")]
     asked = m.pending.level
     change = f"{g.becomes}{asked}" if isinstance(asked, int) and asked != level.target else ""
-    limit = tools_limit(m.state)
+    limit = tools_limit(m.state) or surplus(m.state)
     details: list[Line] = [
         _mode(m, width, g),
         *([(Part(limit, "warn"),)] if limit else []),
