@@ -14,8 +14,10 @@ from stoker.model.events import Paused
 from stoker.model.state import BuildState, MemoryUse
 from stoker.model.status import status_of
 from stoker.model.text import clean
+from stoker.model.update import Update
 from stoker.show.left_text import frozen_text, left_text, stalled_text
 from stoker.show.level_text import level_text
+from stoker.show.plain import PlainRenderer
 from stoker.show.tui.input.pending import Act, Pending
 from stoker.show.tui.pages import dashboard_page, decision_lines, end_page, header, meters, timeline_page
 from stoker.show.tui.pages.job_list import JobView, ordered
@@ -447,3 +449,18 @@ def test_the_queue_gets_the_rows_before_what_ended_lately(size: tuple[int, int],
     assert len(waiting) == 12
     assert not any("more on deck" in line for line in page)
     assert len([line for line in lately if "✓" in line]) >= ended
+
+
+@pytest.mark.parametrize("outcome", ["done", "failed"])
+def test_an_end_says_nothing_of_jobs_that_nothing_has_counted(outcome: ev.Outcome) -> None:
+    """Setuptools compiles extensions by itself, below no ninja or make."""
+    ended = builds.started().add(30, ev.BuildEnded(outcome, int(outcome != "done"), "")).state
+    page = [text_of(line).rstrip() for line in end_page.summary(at(ended), 80, 24, UNICODE)]
+    assert "jobs     not counted: no ninja or make ran" in page
+    assert not [line for line in (*page, *PlainRenderer().update(Update(ended, "ended"), NOW)) if "0 jobs" in line]
+
+
+def test_an_end_counts_the_jobs_of_a_build_tool_that_had_nothing_to_do() -> None:
+    story = builds.started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8), ev.SchedulerEnded(1))
+    ended = story.add(30, ev.BuildEnded("done", 0, "")).state
+    assert "jobs     0 done" in [text_of(line).rstrip() for line in end_page.summary(at(ended), 80, 24, UNICODE)]

@@ -101,6 +101,7 @@ def _figures(build: RecordedBuild, status: dict[str, Any]) -> list[tuple[str, Fi
         ("failed", Figure("progress.failed", progress["failed"], f"{progress['failed']}")),
         ("killed", f"{_killed_and_lost(build)[0]}"),
         ("killed and not built", Figure("progress.killed", progress["killed"], f"{progress['killed']}")),
+        ("interrupted", Figure("progress.interrupted", progress["interrupted"], f"{progress['interrupted']}")),
         ("most memory", Figure("memory.build_peak", memory["build_peak"], format_bytes(memory["build_peak"]))),
         ("budget", Figure("memory.budget", memory["budget"], format_bytes(memory["budget"]))),
         ("CPU time of jobs", format_duration(cpu)),

@@ -18,6 +18,7 @@ from stoker.report.recorded import RecordedBuild
 from stoker.report.wait_causes import cause_in_words
 from stoker.show import budget_text, killed_text, verification_text
 from stoker.show.cache_text import closing_lines
+from stoker.show.level_text import uncounted
 
 MOST_ROWS = 12
 """Rows of a table: what fits on half of a screen; the page of `stoker report` has more."""
@@ -77,9 +78,10 @@ def brief(build: RecordedBuild, archs: ArchCosts) -> Brief:
 def _figures(build: RecordedBuild) -> Iterable[tuple[str, str]]:
     status = status_of(build.state, build.ended)
     progress, memory, cache = status["progress"], status["memory"], build.state.cache
-    counts = ((progress["finished"], "done"), (progress["failed"], "failed"), (progress["killed"], "killed"))
+    counts = [(progress["finished"], "done"), *((progress[word], word) for word in ("failed", "killed", "interrupted"))]
     yield "took", format_duration(status["seconds"])
-    yield "jobs", ", ".join(f"{count} {word}" for count, word in counts if count or word == "done")
+    known = ", ".join(f"{count} {word}" for count, word in counts if count or word == "done")
+    yield "jobs", uncounted(build.state) or known
     yield "CPU time", format_duration(sum(job.cpu or 0.0 for job in build.jobs))
     peak = f"{format_bytes(memory['build_peak'])} at most" if memory["build_peak"] else "not measured"
     yield "memory", f"{peak}; budget {format_bytes(memory['budget'])}"

@@ -42,6 +42,14 @@ def ungoverned(state: BuildState) -> str:
     return "nothing is governed yet: no ninja or make runs" if none_yet else ""
 
 
+def uncounted(state: BuildState) -> str:
+    """Return `not counted: no ninja or make ran` of an ended build whose jobs nothing has counted, as where setuptools
+    compiles by itself; else nothing."""
+    if not state.over or state.schedulers or progress_of(state).failed:
+        return ""
+    return "not counted: no ninja or make ran"
+
+
 def is_loose(state: BuildState) -> bool:
     """Return whether compilers run in this step without a ninja or make, also between two of them."""
     return not state.over and not state.governed and state.step is not None and state.step.ungoverned

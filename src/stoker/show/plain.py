@@ -24,7 +24,7 @@ from stoker.show import budget_text, cache_text, killed_text, remote_text
 from stoker.show.attention import Attention
 from stoker.show.governing_text import MAX_NAME, GoverningReporter, newer
 from stoker.show.left_text import frozen_text, left_text, stalled_text
-from stoker.show.level_text import ungoverned
+from stoker.show.level_text import uncounted, ungoverned
 from stoker.show.sink import Sink
 from stoker.show.update_source import OutputLog, UpdateSource
 from stoker.show.verification_text import closing_lines
@@ -427,7 +427,8 @@ def _ending(state: BuildState) -> list[Span]:
     took = format_duration((state.ended or state.time) - state.started)
     peak = _used(state)
     if state.outcome == "done":
-        return [Span("stoker: "), Span("done", _GOOD), Span(f" in {took}, {_jobs(progress_of(state).finished)}{peak}")]
+        jobs = "" if uncounted(state) else f", {_jobs(progress_of(state).finished)}"
+        return [Span("stoker: "), Span("done", _GOOD), Span(f" in {took}{jobs}{peak}")]
     why = re.sub(rf"exit status {state.exit_code}(?:: |$)", "", state.reason, count=1).removesuffix(": ")
     reason = f": {_name(why)}" if why else ""
     if state.outcome == "stopped":

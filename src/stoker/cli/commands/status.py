@@ -26,7 +26,7 @@ from stoker.show import killed_text, remote_text
 from stoker.show.budget_text import promised_of
 from stoker.show.cache_text import closing_lines
 from stoker.show.left_text import frozen_text, left_text, stalled_text
-from stoker.show.level_text import PAUSES, compilers, setting, ungoverned
+from stoker.show.level_text import PAUSES, compilers, setting, uncounted, ungoverned
 from stoker.show.prometheus import NoPrometheusError, metrics
 from stoker.show.verification_text import headline
 
@@ -92,20 +92,27 @@ async def current(paths: BuildPaths) -> Update:
     return Update(state, "ended" if state.over else found.link, found.note)
 
 
-def _status_lines(state: BuildState, now: float) -> list[str]:
+def _jobs_text(state: BuildState) -> str:
+    """Return how many jobs are done, run, wait and have failed, or why that is not known."""
+    if state.level.ungoverned:
+        return f"{compilers(state)}, which cannot be held or counted"
+    if unknown := uncounted(state):
+        return unknown
     p = progress_of(state)
-    took = format_duration((state.ended or now) - state.started)
-    lines = [f"{clean(state.id)}  {state.phase}  {took}", f"  command   {clean(' '.join(state.command))}"]
     total = str(p.total) if p.total_known else "?"
     share = "" if p.share is None else f"  {format_share(p.share)}"
     waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
     frozen = f"  {p.frozen} frozen" if p.frozen else ""
-    if state.level.ungoverned:
-        lines.append(f"  jobs      {compilers(state)}, which cannot be held or counted")
-    else:
-        counts = f"{remote_text.counts(p)}{waiting}{frozen}  {p.failed} failed"
-        counts += f"  {left_out} will not run" if (left_out := will_not_run(state)) else ""
-        lines.append(f"  jobs      {p.finished}/{total}{share}  {counts}")
+    interrupted = f"  {p.interrupted} interrupted" if p.interrupted else ""
+    left_out = f"  {count} will not run" if (count := will_not_run(state)) else ""
+    counts = f"{remote_text.counts(p)}{waiting}{frozen}  {p.failed} failed{interrupted}{left_out}"
+    return f"{p.finished}/{total}{share}  {counts}"
+
+
+def _status_lines(state: BuildState, now: float) -> list[str]:
+    took = format_duration((state.ended or now) - state.started)
+    lines = [f"{clean(state.id)}  {state.phase}  {took}", f"  command   {clean(' '.join(state.command))}"]
+    lines.append(f"  jobs      {_jobs_text(state)}")
     lines += [] if state.over else [*_running_lines(state, now), *_waiting_lines(state)]
     if state.remote.engines:
         trouble = remote_text.trouble_text(state)

@@ -17,6 +17,7 @@ from stoker.model.tool import TOOL_NAMES
 from stoker.model.units import format_bytes, format_duration
 from stoker.show import budget_text, killed_text
 from stoker.show.cache_text import closing_lines
+from stoker.show.level_text import uncounted
 from stoker.show.remote_text import outcome_text
 from stoker.show.tui.pages import decision_lines, header, meters
 from stoker.show.tui.pages.failure_page import failure_mark
@@ -94,7 +95,7 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, words: CallersWords =
         reason_ink = ink if ink != "ok" else "text"
         lines += [(Part(piece, reason_ink),) for piece in wrap(clean(reason), width, MOST_LINES)]
     lines.append(BLANK)
-    lines.append(_fact("jobs", _counts(p, width - LABEL)))
+    lines.append(_fact("jobs", uncounted(state) or _counts(p, width - LABEL)))
     lines += _failed(state, width, FAILED_SHOWN if height < TALL else MOST_RANKED, g)
     facts = [
         *([("remote", elsewhere)] if (elsewhere := outcome_text(state)) else []),
