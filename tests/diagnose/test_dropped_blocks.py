@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.diagnose.dropped_blocks import names_dropped, without_blocks
+from stoker.diagnose.dropped_blocks import failed_output, names_dropped, without_blocks
 from stoker.model import events as ev
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
@@ -67,3 +67,16 @@ def test_a_job_that_was_killed_while_it_ran_is_shown() -> None:
 def test_nothing_changes_where_nothing_was_dropped() -> None:
     lines = [*REAL, *block("a.o"), STOPPED]
     assert list(without_blocks(lines, names_dropped(state()))) == lines
+
+
+def test_what_a_stop_has_interrupted_is_left_out_and_a_real_failure_is_not() -> None:
+    begun = ev.JobStarted(1, 1, 501, "a.o", "cxx", 1.0)
+    interrupted = ev.JobFinished(1, 1, "a.o", "cxx", 1.0, "interrupted")
+    stopped = state(ev.StopRequested("ann", force=True), begun, interrupted)
+    assert list(without_blocks([*REAL, *block("a.o")], names_dropped(stopped))) == [*REAL, 1]
+
+
+@pytest.mark.parametrize("line", [b"FAILED: [code=137] dir/a.o ", b"FAILED: dir/a.o dir/a.d", b"[1/2] FAILED: dir/a.o"])
+def test_a_report_names_its_output(line: bytes) -> None:
+    assert failed_output(line) == "dir/a.o"
+    assert failed_output(b"make: *** [Makefile:3: a.o] Error 1") == failed_output(b"FAILED: ") == ""

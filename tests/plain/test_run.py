@@ -12,10 +12,10 @@ from typing import TextIO
 
 import pytest
 
-from stoker.model.state import BuildState, Failure
+from stoker.model.state import BuildState, Failure, Job
 from stoker.model.update import Update
 from stoker.show.json import run_json
-from stoker.show.plain import run_plain
+from stoker.show.plain import OutputText, run_plain
 
 from .fakes import START, FileLog, ListSource, done, state
 
@@ -226,6 +226,37 @@ def test_the_interpreter_ends_quietly_when_the_reader_is_gone(tmp_path: Path) ->
     assert client.returncode == 7
     assert "Error" not in narration
     assert narration.splitlines()[-1].startswith("stoker: done")
+
+
+def test_what_a_job_is_said_to_have_failed_of_waits_for_what_became_of_it(tmp_path: Path) -> None:
+    """However long the engine needs to find out that a stop has ended it; a real failure waits for nothing."""
+    path = tmp_path / "log"
+    real = b"[1/9] CXX a.o\nFAILED: [code=1] a.o \ng++ a.cpp\na.cpp:1: error: no\n"
+    ended = b"[1/9] CXX b.o\nFAILED: [code=137] b.o \ng++ b.cpp\n"
+    path.write_bytes(real + ended)
+    output = OutputText(FileLog(path), 0, colour=False)
+    read = replace(BuildState().output, read=len(real + ended))
+    failed = state(0, 9, failures=(Failure(START, "a.o", "g++ a.cpp", 1, (), 0, 50),), output=read)
+    b = Job(2, 1, 200, "b.o", "cxx", START)
+    output.state = replace(failed, leaving={2: b}, phase="stopping")
+    assert "\n".join(output.lines(None)) + "\n" == real.decode()
+    assert output.lines(None) == []
+    interrupted = {1: replace(failed.schedulers[1], interrupted=1)}
+    output.state = replace(failed, schedulers=interrupted, leaving={}, phase="stopping")
+    assert [*output.lines(None), *output.finish()] == [
+        "stoker: 1 job was ended by the stop or discarded before it; the build tool reports it as FAILED"
+    ]
+
+
+def test_a_failure_of_which_the_engine_knows_nothing_more_is_shown(tmp_path: Path) -> None:
+    """As where a test prints the word, or of more failures than are kept."""
+    path = tmp_path / "log"
+    path.write_bytes(said := b"FAILED: test_arithmetic\nexpected 4\n")
+    output = OutputText(FileLog(path), 0, colour=False)
+    output.state = state(0, 9)
+    assert output.lines(None) == []
+    output.state = state(0, 9, output=replace(BuildState().output, read=len(said)))
+    assert "\n".join(output.lines(None)) + "\n" == said.decode()
 
 
 async def test_what_ninja_says_of_dropped_jobs_is_one_line_though_the_state_follows_the_output(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Finds what ninja and make print about jobs that were dropped before they began: none of it says why the build failed.
+"""Finds what ninja and make print about jobs that were dropped before they began, or interrupted: none of it says why
+the build failed.
 
 For each such job ninja prints its status line (`[39/69] Building b.o`), `FAILED: b.o`, and the command; make prints one
 line. Knows nothing of screens.
@@ -6,29 +7,37 @@ line. Knows nothing of screens.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 
 from stoker.diagnose.killed_lines import killed_output
 from stoker.model.killed import last_death_of
 from stoker.model.state import BuildState
+from stoker.model.text import clean
 
 IsDropped = Callable[[bytes], bool]
 """Whether a line reports a dropped job as failed."""
 
 _STATUS = re.compile(rb"(?:\x1b\[[0-9;]{0,20}[mK])*\[\d{1,7}/\d{1,7}\] ")
 _WORDS = (b"FAILED: ", b"*** [")
+_CODE = re.compile(rb"\[code=\d{1,3}\] ")
 _HEAD = 8192
 """Bytes of a line that are looked at."""
 
 
 def has_dropped(state: BuildState) -> bool:
-    """Whether any job was dropped, so that the output may contain such blocks."""
-    return any(scheduler.dropped for scheduler in state.schedulers.values())
+    """Whether any job was dropped or interrupted, so that the output may contain such blocks."""
+    return any(scheduler.dropped or scheduler.interrupted for scheduler in state.schedulers.values())
+
+
+def was_stopped(state: BuildState) -> bool:
+    """Whether the build is being stopped or was, so that such blocks may be about jobs that the stop ended."""
+    return state.phase in ("stopping", "stopped")
 
 
 def names_dropped(state: BuildState) -> IsDropped:
-    """Return a test for lines that report a job as failed that was dropped in this build's last attempt."""
+    """Return a test for lines that report a job as failed that was dropped or interrupted in the last attempt."""
     if not has_dropped(state):
         return lambda _: False
     output_of = killed_output(state)
@@ -53,6 +62,13 @@ def find_failed(text: bytes, start: int = 0) -> int:
     line = text.rfind(b"\n", 0, found) + 1
     before = text.rfind(b"\n", 0, max(0, line - 1)) + 1
     return before if _STATUS.match(text, before) else line
+
+
+def failed_output(line: bytes) -> str:
+    """Return the output that a line of ninja's reports as failed; empty for any other line."""
+    _, marker, rest = line.partition(b"FAILED: ")
+    words = _CODE.sub(b"", rest, count=1).split(maxsplit=1) if marker else []
+    return clean(os.fsdecode(words[0])) if words else ""
 
 
 def is_status(line: bytes) -> bool:

@@ -34,7 +34,7 @@ def killed_output(state: BuildState, *, earlier: bool = False) -> Callable[[str 
     `earlier`: for attempts before the last. A failure in the journal is a real one, unless the job was killed. If there
     were more failures than the journal lists, it is unknown which are real, so all count as real.
     """
-    dropped = not earlier and any(scheduler.dropped for scheduler in state.schedulers.values())
+    dropped = not earlier and any(s.dropped or s.interrupted for s in state.schedulers.values())
     if not (dropped or state.killed) or len(state.failures) >= MAX_FAILURES:
         return lambda _: ""
     failed = {clean(failure.output) for failure in failed_steps(state)}

@@ -112,8 +112,12 @@ def mark_text(state: BuildState, output: str) -> str:
     return f"{how}; the build tool calls that a failure"
 
 
-def dropped_text(count: int) -> str:
-    """Return the line that replaces everything a build tool prints about dropped jobs."""
+def dropped_text(count: int, *, stopped: bool = False) -> str:
+    """Return the line that replaces everything a build tool prints about jobs that were dropped or, in a build that was
+    `stopped`, interrupted."""
+    if stopped:
+        jobs, each = ("1 job was", "it") if count == 1 else (f"{count} jobs were", "each")
+        return f"{jobs} ended by the stop or discarded before it; the build tool reports {each} as FAILED"
     jobs, each = (
         ("1 job that had not started was", "it") if count == 1 else (f"{count} jobs that had not started were", "each")
     )

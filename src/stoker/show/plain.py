@@ -14,7 +14,14 @@ import time
 from collections import deque
 from typing import NamedTuple, TextIO
 
-from stoker.diagnose.dropped_blocks import BlockFilter, find_failed, has_dropped, names_dropped
+from stoker.diagnose.dropped_blocks import (
+    BlockFilter,
+    failed_output,
+    find_failed,
+    has_dropped,
+    names_dropped,
+    was_stopped,
+)
 from stoker.model.progress import not_run, progress_of, will_not_run
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
@@ -48,8 +55,9 @@ CHUNK = 256 * 1024
 POLL, QUIET_POLL = 0.2, 0.8
 """Bytes of output read at once; seconds between two reads while there is no output, at first and later."""
 
-SETTLED = 3.0
-"""Seconds after which a failure in the output is shown: by then the state knows whether that job was dropped."""
+SETTLED = 20.0
+"""Seconds after which a failure in the output is shown even if the state says nothing of that job: no engine is slower
+to find out whether it was dropped or interrupted, unless it is gone."""
 
 PLAN_SECONDS = 5.0
 """How long the level waits to be reported after a ninja's plan; what goes on without one is not kept back."""
@@ -162,7 +170,8 @@ class OutputText:
     def _line(self, piece: bytes | int) -> str:
         if isinstance(piece, bytes):
             return _output_line(piece, colour=self._colour)
-        return sgr([Span(f"stoker: {killed_text.dropped_text(piece)}", _DIM)], colour=self._colour)
+        text = killed_text.dropped_text(piece, stopped=was_stopped(self.state))
+        return sgr([Span(f"stoker: {text}", _DIM)], colour=self._colour)
 
     def _certain(self, data: bytes) -> bytes:
         """Return `data` up to the first failed job that may still turn out to be dropped.
@@ -173,11 +182,28 @@ class OutputText:
         self._sizes.append((now, self.size()))
         while self._sizes and now - self._sizes[0][0] >= SETTLED:
             self._settled = max(self._settled, self._sizes.popleft()[1])
-        known = self._settled
-        if has_dropped(self.state):
-            known = max(known, self.state.output.read)
-        failed = find_failed(data, max(0, known - self.offset))
-        return data if failed < 0 else data[:failed]
+        start = max(0, self._settled - self.offset)
+        while (failed := find_failed(data, start)) >= 0:
+            start = _end_of_report(data, failed)
+            if not start or not self._is_clear(data[failed:start], self.offset + start):
+                return data[:failed]
+        return data
+
+    def _is_clear(self, report: bytes, end: int) -> bool:
+        """Say whether the state knows what became of the job that a report up to byte `end` of the log calls failed."""
+        output = failed_output(report)
+        if output and any(clean(failure.output) == output for failure in self.state.failures):
+            return True
+        jobs = (*self.state.jobs.values(), *self.state.leaving.values())
+        is_open = any(clean(job.output) == output for job in jobs)
+        return self.state.output.read >= end and (has_dropped(self.state) or not is_open)
+
+
+def _end_of_report(data: bytes, start: int) -> int:
+    """Return the end of the line that reports the failure which starts at `start`, perhaps with a status line; 0 if
+    that is not complete yet."""
+    end = data.find(b"\n", start) + 1
+    return data.find(b"\n", end) + 1 if end and find_failed(data[start:end]) < 0 else end
 
 
 def _output_lines(splitter: LineSplitter, data: bytes, *, colour: bool) -> list[str]:

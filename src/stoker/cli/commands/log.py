@@ -14,7 +14,7 @@ from stoker.cli import arguments, streams
 from stoker.cli.screen import in_colour
 from stoker.cli.which_build import find
 from stoker.config.regular import open_regular
-from stoker.diagnose.dropped_blocks import has_dropped, names_dropped, without_blocks
+from stoker.diagnose.dropped_blocks import has_dropped, names_dropped, was_stopped, without_blocks
 from stoker.diagnose.killed_lines import killed_output
 from stoker.model.state import BuildState
 from stoker.model.text import Ink, Span, sgr, spans
@@ -71,7 +71,7 @@ def _show(file: Any, state: BuildState, *, terminal: bool) -> None:
         _on_terminal(before, state, earlier=True)
         _on_terminal(now, state, earlier=False)
     else:
-        _into_pipe(chain(before, now))
+        _into_pipe(chain(before, now), state)
     sys.stdout.flush()
 
 
@@ -80,21 +80,21 @@ def _on_terminal(pieces: Iterable[bytes | int], state: BuildState, *, earlier: b
     output_of, colour = killed_output(state, earlier=earlier), in_colour()
     for piece in pieces:
         if isinstance(piece, int):
-            print(sgr((Span(_dropped(piece), Ink(dim=True)),), colour=colour))
+            print(sgr((Span(_dropped(piece, state), Ink(dim=True)),), colour=colour))
             continue
         output = output_of(piece)
         mark = (Span(f"[{killed_text.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()
         print(sgr((*mark, *spans(piece.rstrip(b"\n"))), colour=colour))
 
 
-def _into_pipe(pieces: Iterable[bytes | int]) -> None:
+def _into_pipe(pieces: Iterable[bytes | int], state: BuildState) -> None:
     """Lines as they are."""
     for piece in pieces:
-        streams.write_bytes(piece if isinstance(piece, bytes) else f"{_dropped(piece)}\n".encode())
+        streams.write_bytes(piece if isinstance(piece, bytes) else f"{_dropped(piece, state)}\n".encode())
 
 
-def _dropped(count: int) -> str:
-    return f"stoker: {killed_text.dropped_text(count)}"
+def _dropped(count: int, state: BuildState) -> str:
+    return f"stoker: {killed_text.dropped_text(count, stopped=was_stopped(state))}"
 
 
 def _lines(file: Any, end: int | None) -> Iterator[bytes]:

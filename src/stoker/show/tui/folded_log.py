@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice, pairwise, zip_longest
 
-from stoker.diagnose.dropped_blocks import has_dropped, in_block, is_status, names_dropped
+from stoker.diagnose.dropped_blocks import has_dropped, in_block, is_status, names_dropped, was_stopped
 from stoker.model.state import BuildState
 from stoker.show.tui.text_log import CHUNK, MESSAGE, LogLine, TextLog
 from stoker.show.update_source import OutputLog
@@ -31,6 +31,7 @@ class FoldedLog(TextLog):
     def __init__(self, log: OutputLog, state: BuildState) -> None:
         """`state` is what is known of the dropped jobs: a value, so that the folds do not change under a caller."""
         super().__init__(log)
+        self.stopped = was_stopped(state)
         self._folds_any = has_dropped(state)
         self._is_dropped = names_dropped(state)
         self._begin = state.step.log_start if state.step is not None else 0

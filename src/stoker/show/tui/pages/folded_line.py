@@ -1,4 +1,4 @@
-"""The line that stands for all that the build tool prints of jobs dropped before they began. Pure.
+"""The line that stands for all that the build tool prints of jobs dropped before they began, or interrupted. Pure.
 
 Does not know where the output comes from (folded_log), or which screen shows it.
 """
@@ -11,6 +11,7 @@ from stoker.show.tui.pages.lines import Part
 from stoker.show.tui.terminal.glyphs import Glyphs
 
 
-def folded_line(count: int, width: int, g: Glyphs) -> tuple[Part, Part]:
-    """Return a mark, and what became of so many jobs, in at most `width` cells."""
-    return Part(f"{g.killed} ", "killed bold"), Part(clauses(dropped_text(count), width - 2, g.ellipsis), "text_dim")
+def folded_line(count: int, width: int, g: Glyphs, *, stopped: bool = False) -> tuple[Part, Part]:
+    """Return a mark, and what became of so many jobs, in at most `width` cells; `stopped`: so was the build."""
+    text = clauses(dropped_text(count, stopped=stopped), width - 2, g.ellipsis)
+    return Part(f"{g.killed} ", "killed bold"), Part(text, "text_dim")

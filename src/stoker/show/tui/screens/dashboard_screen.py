@@ -114,7 +114,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         state = self.moment.state
         log = FoldedLog(self.viewer.source.log, state)
         width = self.size.width
-        size, dropped = log.size(), sum(scheduler.dropped for scheduler in state.schedulers.values())
+        size, dropped = log.size(), sum(s.dropped + s.interrupted for s in state.schedulers.values())
         if (size, dropped, rows, width) != self._tail_of:
             self._tail_of = (size, dropped, rows, width)
             self._tail = _output_lines(log, rows, width, self.glyphs)
@@ -377,6 +377,8 @@ class EndScreen(PageScreen):
 def _output_lines(log: FoldedLog, rows: int, width: int, g: Glyphs) -> list[Line]:
     """Return the last lines of the output; one line replaces what it says about dropped jobs."""
     return [
-        folded_line(line.dropped, width, g) if line.dropped else from_spans(spans(line.raw, TAIL_COLUMNS))
+        folded_line(line.dropped, width, g, stopped=log.stopped)
+        if line.dropped
+        else from_spans(spans(line.raw, TAIL_COLUMNS))
         for line in log.lines(log.tail(rows), rows)
     ]

@@ -155,7 +155,8 @@ class OutputScreen(PageScreen):
 
     def _folded_line(self, line: LogLine, width: int) -> Line:
         """Return what stands for the lines on dropped jobs, marked if the current match is in them."""
-        mark, text = folded_line(line.dropped, sys.maxsize if self.wrapped else width, self.glyphs)
+        room = sys.maxsize if self.wrapped else width
+        mark, text = folded_line(line.dropped, room, self.glyphs, stopped=self._log.stopped)
         found = bool(self.words) and line.start <= self._found < line.next
         return mark, text._replace(ink="cursor_text on cursor") if found else text
 
