@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -27,6 +27,7 @@ from stoker.record.builds import (
     list_builds,
     prune_builds,
     resolve,
+    unended_builds,
 )
 from stoker.record.journal_writer import JournalWriter
 
@@ -346,6 +347,19 @@ def test_what_is_no_regular_file_is_waited_for_by_nobody(make: Callable[[Path], 
             final_state(paths)
     else:
         assert final_state(paths).id == "odd-1"
+
+
+def test_what_is_looked_at_before_each_build_reads_no_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of builds are kept, and to glance at the journals of all would take longer than to start the program."""
+    make_build("done-1", events=(DONE,), ended={"exit_code": 0, "ended": T0})
+    make_build("lost-1")
+
+    def read(path: Path) -> NoReturn:
+        raise AssertionError(f"{path} was read")
+
+    monkeypatch.setattr(builds_module, "open_regular", read)
+    assert [paths.id for paths in unended_builds()] == ["lost-1"]
+    assert prune_builds(max_builds=2) == []
 
 
 def test_pruning_deletes_the_oldest_ended_builds_only(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from stoker.act.stop import NothingToStopError, continue_build, running
 from stoker.act.watchdog_call import call_watchdog, watchdogs_and_engines_of
-from stoker.config.paths import BuildPaths, builds_dir
-from stoker.record.builds import list_builds
+from stoker.config.paths import BuildPaths
+from stoker.record.builds import unended_builds
 
 
 def repair(paths: BuildPaths) -> str:
@@ -41,5 +41,4 @@ def repair(paths: BuildPaths) -> str:
 
 def repair_all() -> list[str]:
     """Repair every build whose end is unknown; return what was done, a line for each repaired one."""
-    lost = [BuildPaths(builds_dir() / build.id) for build in list_builds() if build.exit_code is None]
-    return [done for paths in lost if (done := repair(paths))]
+    return [done for paths in unended_builds() if (done := repair(paths))]

@@ -108,6 +108,11 @@ def live_builds() -> list[BuildSummary]:
     return _newest_first(build for build in map(_summary, filter(runs, _all_paths())) if build.live)
 
 
+def unended_builds() -> list[BuildPaths]:
+    """Return those whose supervisor has not recorded their end: they run, or it was killed. Reads no journal."""
+    return [paths for paths in _all_paths() if load_or_none(ExitRecord, paths.exit) is None]
+
+
 def _newest_first(summaries: Iterable[BuildSummary]) -> list[BuildSummary]:
     return sorted(summaries, key=lambda s: (s.started, s.id), reverse=True)
 
@@ -234,6 +239,8 @@ def final_state(paths: BuildPaths) -> BuildState:
 
 def prune_builds(max_builds: int = MAX_BUILDS) -> list[str]:
     """Delete the oldest builds beyond `max_builds`, never a running one; return the IDs of the deleted ones."""
+    if len(_all_paths()) <= max_builds:  # as before most builds, which need not wait until each has been read
+        return []
     builds = list_builds()
     deleted: list[str] = []
     for build in reversed(builds):
@@ -249,7 +256,7 @@ def prune_builds(max_builds: int = MAX_BUILDS) -> list[str]:
     return deleted
 
 
-def _all_paths() -> Iterable[BuildPaths]:
+def _all_paths() -> list[BuildPaths]:
     """Return real folders of ours whose name is an ID, without following links."""
     try:
         entries = list(builds_dir().iterdir())
