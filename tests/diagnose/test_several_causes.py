@@ -96,3 +96,15 @@ def test_a_warning_is_not_the_cause_where_an_error_follows_that_no_rule_knows(wa
     reading = read_log(io.BytesIO(log.encode()), shipped_rules(), has_failed=True)
     assert reading.verdict == "unknown"
     assert reading.causes[0].text == "frob: error: the gears do not mesh"
+
+
+def test_a_program_that_a_mac_ends_at_its_start_is_not_called_out_of_memory() -> None:
+    said = "process didn't exit successfully: `{}/target/build/log/build-script-build` (signal: 9, SIGKILL: kill)\n"
+    assert first(said.format("/Users/a/app")).rule == "macos-kills-unsigned"
+    assert first(said.format("/home/a/app")).rule == "step-killed"
+
+
+def test_the_headers_of_python_two_have_a_package_of_their_own() -> None:
+    log = "gcc -I/usr/include/python{} -c a.c -o a.o\na.c:32:10: fatal error: Python.h: No such file or directory\n"
+    assert "python2-dev" in first(log.format("2.7")).remedy
+    assert "python2" not in first(log.format("3.11")).remedy
