@@ -136,6 +136,32 @@ def test_samples_of_a_beginning_are_no_measurement_of_the_whole(age: float, ran:
     assert begun.guessed
 
 
+@pytest.mark.parametrize(
+    ("samples", "seconds"),
+    [
+        pytest.param([(0.0, 0.6), (0.18, 0.4)], 0.44, id="before the compiler's first page, and behind it"),
+        pytest.param([(0.09, 16.0), (0.22, 0.02)], 2.1, id="in its climb, and when only the driver was left"),
+        pytest.param([(0.28, 0.01)], 0.5, id="only behind it"),
+    ],
+)
+def test_samples_on_either_side_of_a_peak_teach_no_size_below_what_may_lie_between(
+    samples: list[tuple[float, float]], seconds: float
+) -> None:
+    """g++ took 26 MiB in 0.2 CPU seconds; 640 KiB was what its first and its last moment showed."""
+    between = record([(age, size * MIB) for age, size in samples], seconds=seconds, ran=0.9 * seconds)
+    assert between is not None
+    assert between.guessed, "a measurement, if there is one, counts instead"
+    assert between.brief, "otherwise this is remembered"
+    assert 26 * MIB < Curve(between.points).peak <= BASE + GROWTH * samples[-1][0]
+
+
+def test_a_climb_that_was_seen_is_measured_and_so_are_scripts() -> None:
+    climb = record([(0.0, MIB), (0.19, 28 * MIB), (0.2, MIB)], seconds=0.4)
+    flat = record([(0.2, 300 * MIB), (2.5, 290 * MIB)], seconds=2.6, tool="link")
+    script = record([(0.0, 10 * MIB), (0.2, MIB)], seconds=0.4, tool="other")
+    assert [curve is not None and curve.guessed for curve in (climb, flat, script)] == [False] * 3
+
+
 @pytest.mark.parametrize("seconds", [2.1, 60.0])
 def test_a_job_sampled_every_second_is_measured(seconds: float) -> None:
     sampled = record(

@@ -6,6 +6,7 @@ Pure. Knows no process and no clock: ages are CPU seconds, which stand still whi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from stoker.decide.memory.curves import Point, flat, simplified
@@ -26,6 +27,9 @@ UNSEEN_SECONDS = 2.0
 
 UNSEEN_SHARE = 0.5
 """If a job ran for at least this share of its life after its last sample, its samples show only the beginning."""
+
+SHRUNK = 0.5
+"""A compiler that holds less than this share of what it held before has ended a pass."""
 
 UNSEEN_MOST = 1.0
 """CPU seconds that a job can have used between two samples, which are a second apart."""
@@ -52,7 +56,7 @@ MAX_PHASE = 15
 
 class RecordedCurve(NamedTuple):
     """What a job held during its life. `guessed`: too little was observed, so a bound replaces the samples; `brief`:
-    its life was shorter than the time between two samples, which makes the bound a sure one."""
+    what was not observed is short, which makes the bound a sure one."""
 
     points: tuple[Point, ...]
     guessed: bool = False
@@ -119,6 +123,9 @@ class CurveRecorder:
         if points and points[-1].age > 0 and not brief:
             if record.gap > max(LEAST_GAP, GAP_SHARE * points[-1].age):
                 return None
+            missed = _missed_peak(points) if tool in GROWS and record.count < KEPT else 0.0
+            if seen and missed:
+                return RecordedCurve(_level(points, missed, points[-1].age), guessed=True, brief=True)
             return RecordedCurve(_completed(points, record.count, tool), guessed=not seen)
         if points and seen and tool not in GROWS:
             return RecordedCurve(_level(points, max(LEAST_HELD, *(p.size for p in points)), LEAST_AGE))
@@ -128,6 +135,21 @@ class CurveRecorder:
 def never_seen(tool: str, seconds: float) -> RecordedCurve:
     """Return the curve of a job that only its scheduler's record reports: it ran between two looks."""
     return _bound([], tool, seconds)
+
+
+def _missed_peak(points: list[Point]) -> float:
+    """Return what a compiler held at most if its peak fell between two samples, 0 if the samples show its growth.
+
+    They lie before and behind the peak if most of its life is between them and it was small again at the second: the
+    assembler ran by then, or only the driver was left.
+    """
+    born = Point(0.0, 0.0, "")
+    largest = max(p.size for p in points)
+    for before, after in pairwise((born, *points)):
+        gap, held = after.age - before.age, max(before.size, BASE)
+        if gap > UNSEEN_SHARE * points[-1].age and after.size < SHRUNK * held:
+            return max(largest, held + GROWTH * min(gap, UNSEEN_MOST))
+    return 0.0
 
 
 def _bound(points: list[Point], tool: str, seconds: float) -> RecordedCurve:
