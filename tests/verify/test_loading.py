@@ -986,6 +986,19 @@ class TestTheHost:
         assert problem.what.startswith("its RUNPATH has an empty entry: ")
         assert problem.severity == severity
 
+    @pytest.mark.parametrize(("name", "noted"), [("x.cpython-311-x86_64-linux-gnu.so", True), ("libx.so", False)])
+    def test_an_extension_module_says_of_itself_what_a_wheel_with_it_would(
+        self, wheel: Write, cc: Compile, environment: dict[str, str], tmp_path: Path, name: str, noted: bool
+    ) -> None:
+        """A build's own folder is there, so the file loads; on no other machine will it be."""
+        module = cc(name, "int f(void) { return 1; }", f"-Wl,-rpath,{tmp_path}")
+
+        alone = [p for p in judged(module, environment).problems if "RUNPATH" in p.what]
+        in_wheel = judged(wheel({f"pack/{name}": module.read_bytes()}, HERE), environment).problems
+
+        assert [(p.severity, str(tmp_path) in p.what) for p in alone] == [("info", True)] * noted
+        assert any(p.severity == "warning" and str(tmp_path) in p.what for p in in_wheel)
+
 
 class TestOtherCode:
     """No code for NVIDIA's GPUs is no fault; it is said what there is instead."""

@@ -20,7 +20,7 @@ from stoker.verify.binary.symbols import read_symbols
 from stoker.verify.host import Host, foreign_system
 from stoker.verify.library_builds import only_linked_with, vendors
 from stoker.verify.linking.libraries import CUDA, Linker, SharedLibrary, provider
-from stoker.verify.linking.link_report import LinkFindings, LinkUnit, examine, path_problems
+from stoker.verify.linking.link_report import LinkFindings, LinkUnit, examine, own_folders, path_problems
 from stoker.verify.linking.python_facts import (
     NOTHING,
     Brought,
@@ -157,6 +157,9 @@ def _check_loose(
     if not here:
         return None
     owner = _owner(here.values(), host)
+    if owner is None:  # an installed one has arrived; a library's own folders are usual while it is built
+        modules = [(name, li) for name, li in here.items() if _TAGGED.fullmatch(li.path.name)]
+        unit.problems += [note for name, li in modules for note in own_folders(name, li.dynamic)]
     requires = list(owner.requires or ()) if owner is not None else []
     brought = _brought(unit.title, here.values(), requires, host)
     site = Path(str(owner.locate_file(""))) if owner is not None else None

@@ -426,10 +426,22 @@ def examine(unit: LinkUnit, linker: Linker) -> LinkFindings:
     return _Examination(unit, linker).run()
 
 
+_RELATIVE_PATHS = "set $ORIGIN-relative paths: patchelf --set-rpath"
+
+
+def own_folders(name: str, dynamic: Dynamic) -> list[Problem]:
+    """Return a note about RPATH entries that lead somewhere on this machine and, as a wheel would be told, nowhere
+    else."""
+    useless = foreign_paths(dynamic, packaged=False)
+    here = [repr(entry) for entry in foreign_paths(dynamic, packaged=True) if entry not in useless]
+    path = "RUNPATH" if dynamic.runpath else "RPATH"
+    what = f"its {path} holds {', '.join(here)}: a folder of this machine, which others lack"
+    return [Problem("info", name, what, f"before it goes to others, {_RELATIVE_PATHS}")] if here else []
+
+
 def path_problems(name: str, dynamic: Dynamic, *, packaged: bool = False) -> list[Problem]:
     """Return problems for RPATH entries that lead nowhere: on this machine, or, for a file in a wheel (`packaged`), on
     any other."""
-    remedy = "set $ORIGIN-relative paths: patchelf --set-rpath"
     entries = foreign_paths(dynamic, packaged=packaged)
     gone = [repr(e) for e in entries if e]
     path = "RUNPATH" if dynamic.runpath else "RPATH"
@@ -439,7 +451,7 @@ def path_problems(name: str, dynamic: Dynamic, *, packaged: bool = False) -> lis
         texts.append(f"its {path} has an empty entry: libraries are loaded from whatever folder it is started in")
     if vendors(name):
         return [Problem("info", name, text) for text in texts]  # only NVIDIA can fix it
-    return [Problem("warning", name, text, remedy) for text in texts]
+    return [Problem("warning", name, text, _RELATIVE_PATHS) for text in texts]
 
 
 def _build_key(path: Path) -> str:
