@@ -125,3 +125,9 @@ def test_a_build_in_which_nothing_runs_is_told_from_one_that_works() -> None:
 def test_home_says_how_much_of_a_live_build_is_done() -> None:
     build = BuildSummary("b-1", "b", ("ninja",), "/src", "running", 0.0, None, None, live=True, share=0.458)
     assert with_share(("1", "b", "running", "1:00", "5 min"), build) == ("1", "b", "running 45 %", "1:00", "5 min")
+
+
+@pytest.mark.parametrize(("phase", "cell"), [("failed", "failed (143)"), ("stopped", "stopped")])
+def test_the_status_of_a_stopped_tool_is_chance_and_left_out(phase: Phase, cell: str) -> None:
+    build = BuildSummary("b-1", "b", ("ninja",), "/src", phase, 100.0, 200.0, 143, live=False)
+    assert cells_of(build, 80)[2] == cell

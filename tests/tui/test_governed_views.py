@@ -464,3 +464,11 @@ def test_an_end_counts_the_jobs_of_a_build_tool_that_had_nothing_to_do() -> None
     story = builds.started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8), ev.SchedulerEnded(1))
     ended = story.add(30, ev.BuildEnded("done", 0, "")).state
     assert "jobs     0 done" in [text_of(line).rstrip() for line in end_page.summary(at(ended), 80, 24, UNICODE)]
+
+
+@pytest.mark.parametrize(("outcome", "said"), [("failed", True), ("stopped", False)])
+def test_the_end_of_a_stopped_build_has_no_exit_code(outcome: ev.Outcome, said: bool) -> None:
+    """A ninja that is stopped ends by the signal or by itself, as it happens."""
+    ended = builds.failed().add(4000, ev.BuildEnded(outcome, 143, "stopped by ann")).state
+    page = "\n".join(text(line) for line in end_page.summary(at(ended), 80, 24, UNICODE))
+    assert ("exit code 143" in page) is said

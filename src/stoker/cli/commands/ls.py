@@ -123,7 +123,8 @@ def _aside(build: BuildSummary) -> str:
         return f" in {clean(build.elsewhere, 16)}"
     if build.stalled:
         return " (nothing runs)"
-    return f" ({build.exit_code})" if build.exit_code else ""
+    # With which status a stopped tool ends is chance: by the signal, or by itself.
+    return f" ({build.exit_code})" if build.exit_code and build.phase != "stopped" else ""
 
 
 def _how(build: BuildSummary) -> tuple[str, str, str, str]:

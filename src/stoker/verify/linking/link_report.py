@@ -430,8 +430,7 @@ _RELATIVE_PATHS = "set $ORIGIN-relative paths: patchelf --set-rpath"
 
 
 def own_folders(name: str, dynamic: Dynamic) -> list[Problem]:
-    """Return a note about RPATH entries that lead somewhere on this machine and, as a wheel would be told, nowhere
-    else."""
+    """Return a note about RPATH entries that lead somewhere on this machine and nowhere else."""
     useless = foreign_paths(dynamic, packaged=False)
     here = [repr(entry) for entry in foreign_paths(dynamic, packaged=True) if entry not in useless]
     path = "RUNPATH" if dynamic.runpath else "RPATH"

@@ -122,9 +122,14 @@ def summary(m: Moment, width: int, height: int, g: Glyphs, words: CallersWords =
 
 
 def _how_it_ended(m: Moment, room: int) -> str:
-    """Return exit code and time, or where only one fits, the time: the word before it says how it ended."""
+    """Return exit code and time, or where only one fits, the time: the word before it says how it ended.
+
+    A stopped tool ends by the signal or by a status of its own, as it happens; that says nothing.
+    """
     code = "exit code unknown" if m.state.exit_code is None else f"exit code {m.state.exit_code}"
     after = f"after {format_duration(m.elapsed)}"
+    if m.state.outcome == "stopped":
+        return after
     return next((text for text in (f"{code}  {after}", after) if cell_len(text) <= room), after)
 
 

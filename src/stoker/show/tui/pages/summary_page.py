@@ -25,7 +25,7 @@ def summary_head(found: Brief, width: int, g: Glyphs) -> Line:
     mark, ink = {"done": (g.ok, "ok"), "failed": (g.fail, "error"), "stopped": (g.warn, "warn")}.get(
         found.outcome, (g.dot, "accent")
     )
-    code = f", exit code {found.exit_code}" if found.exit_code else ""
+    code = f", exit code {found.exit_code}" if found.exit_code and found.outcome != "stopped" else ""
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.started))
     return fit(
         (
