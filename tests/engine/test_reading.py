@@ -23,7 +23,7 @@ def engine_of(memory: Any, pulse: Any) -> Any:
     engine._parts.senses = SimpleNamespace(listen=lambda _now: None)
     engine._wakeup, engine._logs_pace = Wakeup(), LogsPace()
     engine._supervisor = SimpleNamespace(build_is_over=lambda: False)
-    engine._asked, engine._ready_at = False, 0.0
+    engine._asked, engine._ready_at, engine._listen_until = False, 0.0, 0.0
     engine._tick_seconds, engine._birth_pause, engine._pulse = lambda: TICK, lambda: 0.01, pulse
     return engine
 
@@ -37,6 +37,28 @@ def test_memory_is_read_soon_for_jobs_that_no_look_has_found_yet() -> None:
     assert time.monotonic() - begun < TICK / 2
 
 
+def test_while_nothing_can_be_born_only_memory_is_read() -> None:
+    """To look for newborns and records as often took a fifth of a quiet engine's time."""
+    asked: list[str] = []
+
+    def falling() -> bool:
+        asked.append("memory")
+        return asked.count("memory") == 3
+
+    engine = engine_of(SimpleNamespace(reading_pause=lambda: 0.01, falling=falling), lambda: asked.append("pulse"))
+    engine._birth_pause = lambda: math.inf
+    asyncio.run(engine._sleep())
+    assert asked == ["memory"] * 3
+    asked.clear()
+
+    async def woken() -> None:
+        asyncio.get_running_loop().call_soon(engine._wakeup.wake)
+        await engine._sleep()
+
+    asyncio.run(woken())
+    assert asked.count("pulse") == 1, "what has ended is handled at once"
+
+
 def test_while_calm_newborns_take_the_free_places_before_one_decision_about_all() -> None:
     asked: list[str] = []
 
@@ -46,7 +68,7 @@ def test_while_calm_newborns_take_the_free_places_before_one_decision_about_all(
 
     engine = engine_of(SimpleNamespace(), None)
     del engine._pulse
-    engine._calm, engine._pace, engine._listen_until = True, Pace(), 0.0
+    engine._calm, engine._pace = True, Pace()
     engine._write = lambda _events, _now: asked.append("write")
     engine._reload = list
     engine._parts.governor = SimpleNamespace(step=partial(note, "step", []))

@@ -6,6 +6,7 @@ them apart. Unaware of how processes are found, of decisions and of the journal.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Container, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -190,7 +191,7 @@ class SchedulerTable:
         """Return the jobs that ninja has recorded since the last reading."""
         events: list[ev.Event] = []
         for tracked in list(self._tracked.values()):
-            if not just_scanned and not Path(f"/proc/{tracked.book.scheduler.pid}").exists():
+            if not just_scanned and not os.path.exists(f"/proc/{tracked.book.scheduler.pid}"):  # a few times a second
                 continue  # The next ninja may already write this log; the tick that finds it keeps them apart.
             events += self._read(tracked, now, just_scanned=just_scanned)
         return events

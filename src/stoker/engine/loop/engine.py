@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -247,7 +248,8 @@ class Engine:
             # Asked again each time: a scheduler that was alone at a tick, or none, may have company by now.
             left = min(left, max(0.0, read_at + memory.reading_pause() - time.monotonic()))
             self._parts.senses.listen(time.time())
-            await self._wakeup.wait(min(left, self._search_pause() if searching else self._birth_pause()))
+            pause = self._search_pause() if searching else self._birth_pause()
+            woken = await self._wakeup.wait(min(left, pause))
             if self._asked:
                 self._asked = False
                 return
@@ -255,7 +257,9 @@ class Engine:
                 search_at = time.monotonic() + self._search_pause()
                 if self._parts.senses.spots_scheduler(self._parts.schedulers.keys()):
                     return
-            self._pulse()
+            # While all places are taken, often only memory is to be read again: nothing can have been born or recorded.
+            if woken or pause < math.inf or time.monotonic() < self._listen_until:
+                self._pulse()
             if time.monotonic() >= read_at + memory.reading_pause():
                 if memory.falling():
                     return

@@ -42,8 +42,8 @@ class Wakeup:
         elif self._later is None:
             self._later = asyncio.get_running_loop().call_later(seconds, self.wake)
 
-    async def wait(self, seconds: float) -> None:
-        """Sleep until woken, at most `seconds`."""
+    async def wait(self, seconds: float) -> bool:
+        """Sleep until woken, at most `seconds`; return whether it was woken."""
         if not self._woken:
             loop = asyncio.get_running_loop()
             self._waiter = loop.create_future()
@@ -56,7 +56,8 @@ class Wakeup:
         if self._later is not None:
             self._later.cancel()
             self._later = None
-        self._woken = False
+        woken, self._woken = self._woken, False
+        return woken
 
     def _stir(self) -> None:
         if self._waiter is not None and not self._waiter.done():
