@@ -40,7 +40,7 @@ WIDTHS = (1, 2, 4)
 """Cores that recorded builds are played on; on more the small ones are over in seconds."""
 
 HELD_OUT = frozenset(("flac", "glslang", "mbedtls", "tiff"))
-"""Recorded builds that no constant was chosen by."""
+"""Recorded builds that few constants were chosen by (docs/eta.md)."""
 
 BAND_FROM = 0.25
 """The part of a build's time from which on the band is meant to be at most twice as wide at its high end."""
