@@ -157,16 +157,28 @@ def test_what_ran_and_what_waited_as_its_ninja_was_killed_was_interrupted(
     assert (end["state"], end["exit_code"]) == ("failed", 137 if inside == "{}" else 3)
     progress = end["progress"]
     assert (progress["finished"], progress["failed"], progress["killed"], progress["total"]) == (0, 0, 0, 8)
-    assert progress["interrupted"] == 2
+    assert progress["interrupted"] >= 2, "a place that one of them frees may go to one that waits"
     assert outcomes(stoker, build) == ["interrupted"] * 6
 
 
-def test_what_only_waited_as_its_ninja_was_killed_below_another_was_interrupted(stoker: Stoker, tmp_path: Path) -> None:
-    """The outer one and its other jobs go on."""
+def test_what_ran_and_what_waited_as_its_make_was_killed_was_interrupted(stoker: Stoker, tmp_path: Path) -> None:
+    build = stoker.detach("make", "-C", str(write_compilers(tmp_path / "b", 4)), "-j3", jobs=2)
+    until(lambda: stoker.status(build)["progress"]["on_deck"] == 1, "one on deck")
+    make = stoker.supervisor(build)["build_pid"]
+    until(lambda: compilers(make) == 2, "two compilers")
+    os.kill(make, signal.SIGKILL)
+    progress = stoker.ended(build)["progress"]
+    assert (progress["finished"], progress["failed"]) == (0, 0)
+    assert progress["interrupted"] >= 2, "a place that one of them frees may go to the one that waits"
+    assert outcomes(stoker, build) == ["interrupted"] * 3
+
+
+def test_what_a_ninja_below_another_leaves_as_it_is_killed_was_interrupted(stoker: Stoker, tmp_path: Path) -> None:
+    """The outer one goes on."""
     inner = write_compilers(tmp_path / "in", 3)
-    outer = write_ninja(tmp_path / "out", [("other", "sleep 600; true"), ("sub", f"{PYPI_NINJA} -C {inner}; true")])
+    outer = write_ninja(tmp_path / "out", [("sub", f"{PYPI_NINJA} -C {inner}; sleep 600")])
     build = stoker.detach(PYPI_NINJA, "-C", str(outer), "-j4", jobs=1)
-    until(lambda: stoker.status(build)["progress"]["on_deck"] == 3, "three on deck")
+    until(lambda: stoker.status(build)["progress"]["on_deck"] == 2, "two on deck")
     ninjas = [p.pid for p in below([stoker.supervisor(build)["build_pid"]]) if p.name == "ninja"]
     os.kill(ninjas[0], signal.SIGKILL)
 
@@ -189,5 +201,6 @@ def test_what_a_stop_ends_was_interrupted(stoker: Stoker, tmp_path: Path, tool: 
     assert stoker.run("stop", *force, build).returncode == 0
     end = stoker.ended(build)
     assert (end["state"], end["failures"]) == ("stopped", [])
-    assert (end["progress"]["failed"], end["progress"]["interrupted"]) == (0, 2)
+    assert (end["progress"]["failed"], end["progress"]["finished"]) == (0, 0)
+    assert end["progress"]["interrupted"] >= 2, "a place that one of them frees may go to the one that waits"
     assert outcomes(stoker, build) == ["interrupted"] * 3

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from stoker.contract.process import Key
+from stoker.contract.process import Key, lives
 from stoker.decide.policy.calm import answer_pause
 from stoker.engine.aftermath.failures import Failures
 from stoker.engine.govern.gate_driver import GateDriver
@@ -314,7 +314,9 @@ class BuildLoop:
         self._schedulers.take_up_lost(self._last_tick)
         self._parts.failures.name_lost(self._schedulers.books())
         outcome: ev.JobOutcome = "interrupted" if self._parts.interruptions.any_now() else "unknown"
-        return [end for book in self._schedulers.books() for end in book.end_unrecorded(outcome)]
+        # How a scheduler ended that is gone, perhaps since the scan, decides about its jobs: see SchedulerTable.close.
+        living = [book for book in self._schedulers.books() if lives(book.scheduler.key)]
+        return [end for book in living for end in book.end_unrecorded(outcome)]
 
     # -- jobs --------------------------------------------------------------------------------------------------
 
