@@ -39,12 +39,12 @@ def test_it_says_that_other_programs_keep_the_cores_busy_unless_a_person_set_the
 
 
 def test_a_place_that_is_only_for_plenty_is_not_said_to_be_taken() -> None:
-    """The screen says "2 running of 3" then: "all 2 places are taken" would contradict it, and what the third one waits
-    for comes first, as rows are short. Nor does it say that the cores are taken: two compilers that are just starting
-    use next to nothing."""
+    """The screen says "2 running of 3" then: "all 2 places are taken" would contradict it. What is true whatever memory
+    is free comes first, as rows are short. Nor does it say that the cores are taken: two compilers that are just
+    starting use next to nothing."""
     busy = [live(n, kernel(peak=14), 50) for n in range(2)]
     scarce = replace(view(busy, [candidate(9, light(14))], cores=3), spare=1)
-    assert reason(scarce, 9).why == "one more needs memory for all peaks at once; each core has its job"
+    assert reason(scarce, 9).why == "each core has its job; one more runs only if all peaks fit at once"
 
 
 def test_a_job_that_a_person_froze_makes_no_memory_short() -> None:

@@ -117,14 +117,14 @@ def _unguarded(view: View, turn: Turn, slots: int) -> tuple[Decision, ...]:
 
 
 def _full(view: View, level: int) -> Wait:
-    """Say that as many jobs run as allowed."""
-    places = "the only place is taken" if level == 1 else f"all {level} places are taken"
+    """Say that as many jobs run as allowed, and if that is fewer than the level, what one more would need."""
+    places, more = "the only place is taken" if level == 1 else f"all {level} places are taken", ""
     if level < level_of(view):
-        places = "one more needs memory for all peaks at once; each core has its job"
+        places, more = "each core has its job", "; one more runs only if all peaks fit at once"
     tokens = f", {view.tokens} more used by tools inside jobs" if view.tokens else ""
     busy = view.cores_taken and view.level is None  # a user's number says enough
     others = "; other programs keep the cores busy" if busy else ""
-    return Wait("place", f"{places}{tokens}{others}", key=f"{level} {view.tokens} {busy}")
+    return Wait("place", f"{places}{tokens}{others}{more}", key=f"{level} {view.tokens} {busy}")
 
 
 def _waits(view: View, turn: Turn, rest: Wait, of: Mapping[int, Wait] | None = None) -> Waits:

@@ -50,7 +50,6 @@ NEXT = "; next: "
 
 BRIEFLY = {
     "memory kept for ": "kept for ",
-    "one more needs memory for all peaks at once": "all peaks would not fit",
     "would have to be stopped at once": "would stop at once",
     "the last freeze has to take effect first": "after the last freeze",
 }
@@ -60,6 +59,11 @@ NO_MEMORY, KEPT_FOR_OTHERS = "too little memory", "kept for what runs"
 """Reasons in a row, in place of those that consist of figures."""
 
 _SIZE = re.compile(r"\d (?:[KMGT]i)?B\b")
+
+_BEGINS_WITH_SIZE = re.compile(r"[\d.]+ (?:[KMGT]i)?B\b")
+
+_MEASURED = re.compile(rf"{_SIZE.pattern}|\d %|\d:\d\d")
+"""A figure that changes while its reason stays."""
 
 _ALONE_AFTER = re.compile(r"runs alone once (\d+) jobs? ha(?:s|ve) ended")
 """The reason of a job that is to run alone, after its own name."""
@@ -171,7 +175,9 @@ def _below(m: Moment, view: JobView, width: int, g: Glyphs) -> list[Line]:
     """Return the lines below the table: why the picked job waits, or how it ended and that nothing is picked now."""
     if not view.ended:
         return _why_lines(m.state.jobs.get(view.cursor or 0), m.now, width, g)
-    rest = f" {view.end}; nothing is picked: {m.key('job.down')} picks a job"
+    least, told = min(cell_len(view.ended), MOST_NAMED), f" {view.end}; nothing is picked"
+    whole = f"{told}: {m.key('job.down')} picks a job"
+    rest = next((text for text in (whole, told) if cell_len(text) + least <= width - 2), f" {view.end}")
     name = elide_path(view.ended, max(1, width - 2 - cell_len(rest)), g.ellipsis)
     return [fit((Part(f"  {name}{rest}", "text_dim"),), width)]
 
@@ -351,6 +357,8 @@ def _without_figures(why: str) -> str:
         return f"memory {KEPT_FOR_OTHERS}" if KEPT_FOR_OTHERS in why else NO_MEMORY
     if why.startswith("its size is a guess: ") and "; " in why:
         return f"waits after {why.partition('; after ')[2].rpartition(', as ')[0]}"
+    if _BEGINS_WITH_SIZE.match(why):  # what is left, or lacks: without the size, no whole sentence remains
+        why = f"{NO_MEMORY}{''.join(why.partition('; ')[1:])}"
     first, *more = why.replace("memory is kept for ", "memory kept for ", 1).split("; ")
     first = first.partition(": ")[0] if _SIZE.search(first) else first
     return "; ".join([first, *(clause for clause in more if not _SIZE.search(clause))])
@@ -424,8 +432,8 @@ def _ink(job: Job, column: Column, state_ink: str) -> str:
 def dated_reason(job: Job, now: float) -> str:
     """Return why a job waits, and the age of that reason if its figures may differ from those on the screen."""
     why, age = reason_text(job), now - job.waits_since
-    is_old = bool(job.waits) and age >= OLD_REASON and any(map(str.isdigit, why))
-    return f"{why} ({format_duration(age)} ago)" if is_old else why
+    is_old = bool(job.waits) and age >= OLD_REASON and bool(_MEASURED.search(why))
+    return f"{why} (as of {format_duration(age)} ago)" if is_old else why
 
 
 def reason_text(job: Job) -> str:
