@@ -244,7 +244,7 @@ def death(output: str, by: KilledBy | None = "memory") -> Death:
 
 def test_killed_compilers_run_again_first_and_alone() -> None:
     found = verdict([death("a.o"), death("b.o")], Attempt())
-    why = "2 compilers were killed for memory: a.o, b.o; they run first and alone"
+    why = "2 jobs were killed for memory: a.o, b.o; they run first and alone"
     assert found == Again(("a.o", "b.o"), why, ("a.o", "b.o"))
 
 
@@ -267,7 +267,7 @@ def test_what_dies_with_room_for_what_it_was_seen_to_need_runs_alone_then() -> N
 def test_one_that_was_killed_from_outside_runs_again_once_and_alone() -> None:
     found = verdict([death("a.o", "unknown")], Attempt(peaks={"a.o": GIB}))
     assert found == Again(
-        ("a.o",), "1 compiler was killed by SIGKILL from an unknown sender: a.o; it runs first and alone", ("a.o",)
+        ("a.o",), "1 job was killed by SIGKILL from an unknown sender: a.o; it runs first and alone", ("a.o",)
     )
     again = verdict([death("a.o", "unknown")], Attempt(2, frozenset({"a.o"})))
     assert again == GiveUp("a.o was killed by SIGKILL from an unknown sender again, although it ran alone")
@@ -287,16 +287,16 @@ def test_figures_that_are_not_known_are_left_out() -> None:
 def test_several_causes_are_told_apart() -> None:
     found = verdict([death("a.o"), death("b.o", "person"), death("c.o", "shed"), death("d.o")], Attempt(1))
     assert found.why == (
-        "2 compilers were killed for memory: a.o, d.o; 1 by stoker to save the others: c.o; 1 by a person: b.o; "
+        "2 jobs were killed for memory: a.o, d.o; 1 stopped to free memory: c.o; 1 killed by a person: b.o; "
         "they run first and alone"
     )
 
 
 def test_a_real_error_among_them_ends_it() -> None:
     found = verdict([death("a.o"), death("b.o", None), death("c.o")], Attempt(1))
-    assert found == GiveUp("b.o failed by itself; 2 compilers were killed beside it: a.o, c.o")
+    assert found == GiveUp("b.o failed by itself; 2 jobs were killed beside it: a.o, c.o")
     found = verdict([death("b.o", None), death("a.o"), death("d.o", None)], Attempt(1))
-    assert found == GiveUp("b.o, d.o failed by themselves; 1 compiler was killed beside them: a.o")
+    assert found == GiveUp("b.o, d.o failed by themselves; 1 job was killed beside them: a.o")
 
 
 def test_without_a_death_nothing_is_to_be_said() -> None:
@@ -317,7 +317,7 @@ def test_there_is_an_end_even_if_something_else_dies_each_time() -> None:
     assert isinstance(last_but_one, Again)
     assert last_but_one.why.endswith("; one job at a time, as nothing else has helped")
     last = verdict([death("f.o")], Attempt(MAX_RERUNS))
-    assert last == GiveUp("1 compiler was killed for memory: f.o; the step was run again 5 times already")
+    assert last == GiveUp("1 job was killed for memory: f.o; the step was run again 5 times already")
 
 
 def test_what_a_person_kills_counts_towards_no_end() -> None:
@@ -330,7 +330,7 @@ def test_a_long_list_and_long_names_make_no_long_sentence() -> None:
     assert len(found.first) == 100
     assert len(found.why) < 700
     assert "\x1b" not in found.why
-    assert found.why.startswith("100 compilers were killed for memory: xxx")
+    assert found.why.startswith("100 jobs were killed for memory: xxx")
     assert "and 95 more" in found.why
 
 

@@ -156,7 +156,7 @@ def deaths(data: bytes, *killed: ev.JobKilled, why: str, more: tuple[ev.Event, .
 
 def test_a_build_given_up_for_memory_says_so_in_figures_whatever_stands_before(tmp_path: Path) -> None:
     data = b"a.cpp:3:1: error: of a configure check\nFAILED: a.o \n" + KILLED
-    why = "1 compiler was killed for memory: a.o; the profile allows no further attempt at this step"
+    why = "1 job was killed for memory: a.o; the profile allows no further attempt at this step"
     state = deaths(data, ev.JobKilled("a.o", "memory", 589 * MIB), why=why)
     found = find_causes(log(tmp_path, data), state, str(tmp_path))
     assert [c.rule for c in found.causes] == ["compiler-killed", "compile-error"]
@@ -256,7 +256,7 @@ def beside(*parts: bytes, by: ev.KilledBy, more: bytes = b"b.o") -> BuildState:
     failures = [
         ev.FailureFound(o.decode(), "c++ ...", 1, (), data.index(b"FAILED: " + o), end) for o, end in ends.items()
     ]
-    given_up = ev.Decided("governor", GIVEN_UP, "b.o failed by itself; 1 compiler was killed beside it: a.o")
+    given_up = ev.Decided("governor", GIVEN_UP, "b.o failed by itself; 1 job was killed beside it: a.o")
     return state_of(ran(1), ev.JobKilled("a.o", by, 193 * MIB), *failures, given_up)
 
 

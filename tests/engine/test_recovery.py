@@ -142,7 +142,7 @@ def test_what_the_kernel_killed_runs_again_first_and_alone(build: Build, group: 
     found = build.verdict()
     assert isinstance(found, Again)
     assert build.recovery.must_run_alone() == {"a.o", "b.o"} == {*found.first}
-    why = "2 compilers were killed for memory: a.o, b.o; they run first and alone"
+    why = "2 jobs were killed for memory: a.o, b.o; they run first and alone"
     assert build.decided() == [("governor", "run the step again", why)]
     assert killed(build) == [("a.o", "memory", 1), ("b.o", "memory", 1)]
 
@@ -233,7 +233,7 @@ def test_a_real_error_is_never_tried_again(build: Build, group: MemoryGroup) -> 
     overrun(group)
     build.says(KILLED, ERROR, STOPPED)
     found = build.verdict()
-    assert found == GiveUp("b.o failed by itself; 1 compiler was killed beside it: a.o")
+    assert found == GiveUp("b.o failed by itself; 1 job was killed beside it: a.o")
 
 
 def test_an_ordinary_failure_has_nothing_to_do_with_any_of_this(build: Build) -> None:
@@ -244,7 +244,7 @@ def test_an_ordinary_failure_has_nothing_to_do_with_any_of_this(build: Build) ->
 
 
 @pytest.mark.parametrize(
-    ("by", "how", "need"), [("shed", "by stoker to save the others", 7.5), ("person", "by a person", 5)]
+    ("by", "how", "need"), [("shed", "stopped to free memory", 7.5), ("person", "killed by a person", 5)]
 )
 def test_what_stoker_killed_runs_again(build: Build, by: ev.KilledBy, how: str, need: float) -> None:
     """Only a kill for memory says that it needs more than it held: a person kills for other reasons."""
@@ -254,7 +254,7 @@ def test_what_stoker_killed_runs_again(build: Build, by: ev.KilledBy, how: str, 
     build.says(SILENT, STOPPED)
     found = build.verdict()
     runs = f"it runs first, beside what fits where ~{round(need)} B is kept for it"
-    assert found.why == f"1 compiler was killed {how}: a.o; {runs}"
+    assert found.why == f"1 job was {how}: a.o; {runs}"
     assert (build.recovery.must_run_alone(), build.recovery.needs()) == (frozenset(), {"a.o": need})
     build.restart()
     assert build.recovery.needs() == {}, "of the attempt that begins; its number is not known yet"
@@ -314,7 +314,7 @@ def test_a_kill_that_nothing_else_accounts_for_explains_a_job_that_does_not_spea
 def test_a_kill_explains_no_more_failures_than_there_were_kills(build: Build, group: MemoryGroup) -> None:
     overrun(group)
     build.says(b"FAILED: b.o \n./forge b.o\nno such table\n", KILLED, STOPPED)
-    assert build.verdict() == GiveUp("b.o failed by itself; 1 compiler was killed beside it: a.o")
+    assert build.verdict() == GiveUp("b.o failed by itself; 1 job was killed beside it: a.o")
 
 
 def test_what_stoker_killed_runs_again_even_if_the_build_says_nothing(build: Build) -> None:
@@ -421,7 +421,7 @@ def test_the_last_words_of_a_long_step_are_read(build: Build, noise: int) -> Non
     found = build.verdict()
     assert isinstance(found, Again)
     assert found.first == ("obj/all_gather.o",)
-    assert found.why.startswith("1 compiler was killed by SIGKILL from an unknown sender: nccl/lib.a;")
+    assert found.why.startswith("1 job was killed by SIGKILL from an unknown sender: nccl/lib.a;")
 
 
 def test_a_build_that_pip_showed_late_and_indented(build: Build, group: MemoryGroup) -> None:

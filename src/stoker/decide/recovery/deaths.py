@@ -161,7 +161,7 @@ def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
     errors = [d for d in deaths if d.is_error]
     if errors:
         how, it = ("itself", "it") if len(errors) == 1 else ("themselves", "them")
-        return GiveUp(f"{_names(errors)} failed by {how}; {_count(killed)} beside {it}: {_names(killed)}")
+        return GiveUp(f"{_names(errors)} failed by {how}; {_count(killed)} killed beside {it}: {_names(killed)}")
     was_alone = next((d for d in killed if attempt.alone.intersection(d.outputs)), None)
     if was_alone is not None:
         return GiveUp(_even_alone(was_alone, attempt))
@@ -216,10 +216,10 @@ def taken_back(error: Death, killed: Sequence[str]) -> str:
 
 
 _HOW: Mapping[KilledBy | None, str] = {
-    "memory": "for memory",
-    "unknown": "by SIGKILL from an unknown sender",
-    "shed": "by stoker to save the others",
-    "person": "by a person",
+    "memory": "killed for memory",
+    "unknown": "killed by SIGKILL from an unknown sender",
+    "shed": "stopped to free memory",
+    "person": "killed by a person",
 }
 
 
@@ -227,15 +227,15 @@ def _even_alone(death: Death, attempt: Attempt) -> str:
     """Say why a second death is final, with figures if there are any."""
     name, how = _name(death.output), _HOW[death.by]
     if death.by != "memory":
-        return f"{name} was killed {how} again, although it ran alone"
+        return f"{name} was {how} again, although it ran alone"
     peak = max(attempt.peaks.get(output, 0) for output in (death.output, *death.outputs))
     size = f", at {format_bytes(peak)}" if peak else ""
     size += f" of {format_bytes(attempt.budget)}" if peak and attempt.budget else ""
-    return f"{name} was killed {how} even alone{size}"
+    return f"{name} was {how} even alone{size}"
 
 
 def _by_cause(killed: Sequence[Death]) -> str:
-    """Summarize the kills, such as "2 compilers were killed for memory: a.o, b.o; 1 by a person: c.o"."""
+    """Summarize the kills, such as "2 jobs were killed for memory: a.o, b.o; 1 killed by a person: c.o"."""
     parts: list[str] = []
     for by, how in _HOW.items():
         some = [d for d in killed if d.by == by]
@@ -245,7 +245,7 @@ def _by_cause(killed: Sequence[Death]) -> str:
 
 
 def _count(killed: Sequence[Death]) -> str:
-    return "1 compiler was killed" if len(killed) == 1 else f"{len(killed)} compilers were killed"
+    return "1 job was" if len(killed) == 1 else f"{len(killed)} jobs were"
 
 
 def _names(deaths: Sequence[Death]) -> str:
