@@ -15,7 +15,7 @@ from stoker.model.state import BuildState, Estimate
 from stoker.model.status import status_of
 from stoker.model.update import Update
 from stoker.show.governing_text import GoverningReporter
-from stoker.show.killed_text import drain_text, fate_text, mark_text, outlook_text
+from stoker.show.killed_text import drain_text, fate_text, mark_text, not_started_text, outlook_text
 from stoker.show.left_text import LEARNING, left_text
 from stoker.show.tui.pages import dashboard_page, end_page, header, meters, timeline_page
 from stoker.show.tui.pages.job_details import details
@@ -238,7 +238,31 @@ def test_after_a_failure_with_which_ninja_stops_the_page_says_what_will_not_run(
     assert "link…p.o failed; ninja stops" in shown(40)
     line = text_of(header.progress(at(state), 100, UNICODE))
     assert "1 failed  5372 will not run" in line
+    assert not_started_text(state) == "5372 will not run"
     assert "ETA" not in line
+
+
+def test_after_a_kill_with_which_ninja_stops_the_rest_waits_for_the_next_attempt() -> None:
+    story = builds.Story().add(5, ev.StepStarted(1, 1, "", ("ninja",), 99))
+    story.add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8, failures=1))
+    story.add(6, ev.SchedulerPlanned(1, 20, "dry-run"), ev.Estimated(60.0, 30.0, 90.0))
+    story.add(7, *(ev.JobStarted(n, 1, 5000 + n, f"{n}.o", "cxx", builds.START + 7) for n in (1, 2, 3)))
+    story.add(8, ev.JobKilled("1.o", "shed", 1 << 30, 1), ev.JobFinished(1, 1, "1.o", "cxx", 1, "failed", 1 << 30))
+    assert not_started_text(story.state) == "17 wait for the next attempt", "as soon as ninja starts nothing more"
+    state = story.add(9, ev.JobFinished(3, 1, "3.o", "cxx", 0.0, "dropped")).state
+    line = text_of(header.progress(at(state), 100, UNICODE))
+    assert "1 to run again  18 wait for that" in line
+    assert "ETA once it runs again" in line
+    assert "18 wait  " in text_of(header.progress(at(state), 60, UNICODE))
+    counted = status_of(state, builds.START + 9)["progress"]
+    assert (counted["will_not_run"], counted["next_attempt"]) == (0, 18)
+    error = ev.FailureFound("2.o", "c++ -c", 1, ("error",), 0, 10)
+    state = story.add(10, error, ev.JobFinished(2, 1, "2.o", "cxx", 4.0, "failed")).state
+    line = text_of(header.progress(at(state), 100, UNICODE))
+    assert "18 will not run" in line
+    assert "wait" not in line
+    assert "ETA" not in line
+    assert not_started_text(state) == "18 will not run"
 
 
 def test_nothing_that_runs_cannot_be_frozen() -> None:
@@ -314,6 +338,9 @@ def test_stoker_itself_goes_by_one_name() -> None:
             "holds 1.2 GiB, needs up to 4.6 GiB; 614 MiB left above the reserve, kept for what runs",
             "memory kept for what runs",
         ),
+        ("614 MiB left, too little for one more second: 2 jobs can add up to 1.0 GiB per second", "too little memory"),
+        ("614 MiB left, below the floor of 1.3 GiB; nothing starts until there is more", "too little memory"),
+        ("7.2 MiB too little for the oldest job to reach its peak", "too little memory"),
         ("would have to be stopped at once: 7.2 MiB too little for the oldest job", "would have to be stopped at once"),
         (
             "memory is kept for what runs, and for those before it; 614 MiB above the reserve",
@@ -368,13 +395,21 @@ def test_a_reason_with_figures_says_how_old_it_is() -> None:
     state = builds.governed(3, 30).state
     waiting = state.jobs[4]
     lines = [text_of(line) for line in table(at(state), 120, 20, JobView(cursor=waiting.jid), UNICODE)]
-    assert any(" waits: " in line and "614 MiB unpromised above the reserve (1:08 ago)" in line for line in lines)
+    assert any(" waits: " in line and "614 MiB unpromised above the reserve (as of 1:08 ago)" in line for line in lines)
     box = "\n".join(map(text_of, details(waiting, state, builds.START + builds.NOW, 120, UNICODE)))
-    assert "(1:08 ago)" in box
+    assert "(as of 1:08 ago)" in box
     box = "\n".join(map(text_of, details(waiting, state, builds.START + 3657, 120, UNICODE)))
     assert "ago)" not in box
-    told = replace(waiting, waits="all cores are taken")
-    assert "ago)" not in "\n".join(map(text_of, details(told, state, builds.START + builds.NOW, 120, UNICODE)))
+
+
+@pytest.mark.parametrize("why", ["all 3 places are taken", "obj/k7.cpp.o runs alone once 2 jobs have ended"])
+def test_a_reason_without_a_figure_that_changes_has_no_age(why: str) -> None:
+    """Beside one that is still true, an age asks whether it is."""
+    state = builds.governed(3, 30).state
+    job = replace(state.jobs[4], waits=why, waits_for="place")
+    box = "\n".join(map(text_of, details(job, state, builds.START + builds.NOW + 60, 120, UNICODE)))
+    assert why in box
+    assert "ago)" not in box
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stoker.model.attempts import left_by
-from stoker.model.killed import failed_steps, killed_for_good
+from stoker.model.killed import failed_steps, killed_for_good, killed_in_attempt, step_runs_again
 from stoker.model.remote import HOSTLESS
 from stoker.model.state import BuildState, Job, Scheduler
 
@@ -90,11 +90,26 @@ def progress_of(state: BuildState) -> Progress:
 
 
 def will_not_run(state: BuildState) -> int:
-    """Return how many jobs the schedulers will not start after failures, as far as their plans say: those that wait for
-    failed ones, or all the others where a scheduler starts nothing more."""
+    """Return how many jobs the schedulers will not start after failures, as far as their plans say."""
+    return 0 if awaits_attempt(state) else _not_started(state)
+
+
+def in_next_attempt(state: BuildState) -> int:
+    """Return how many jobs the schedulers will not start after kills, as far as their plans say, but the next attempt
+    at the step will."""
+    return _not_started(state) if awaits_attempt(state) else 0
+
+
+def awaits_attempt(state: BuildState) -> bool:
+    """Whether the step is to run again because jobs were killed in this attempt, as far as is known."""
+    return step_runs_again(state) and bool(killed_in_attempt(state))
+
+
+def _not_started(state: BuildState) -> int:
+    """Those that wait for what failed or was killed, or all the others where a scheduler starts nothing more."""
     begun = Counter(job.sid for job in (*state.jobs.values(), *state.leaving.values()) if job.state != "on_deck")
     return sum(
-        max(0, _planned(s) - s.finished - s.failed - s.killed - begun[s.sid]) if s.stops else s.blocked
+        max(0, _planned(s) - s.finished - s.failed - s.killed - begun[s.sid]) if s.stops or s.drains else s.blocked
         for s in state.schedulers.values()
         if s.ended is None
     )

@@ -304,6 +304,8 @@ class KilledJob:
     jid: int | None = None
     who: str = ""
     why: str = ""
+    log_start: int | None = None
+    """Where the output shows it, in bytes, once its attempt is over and `failures` no longer has it."""
 
 
 @dataclass(frozen=True, slots=True)

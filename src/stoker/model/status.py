@@ -10,7 +10,7 @@ from typing import Any
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Diagnosis, words_of
 from stoker.model.killed import failed_steps, runs_again
-from stoker.model.progress import Progress, frozen_by_person, progress_of, will_not_run
+from stoker.model.progress import Progress, frozen_by_person, in_next_attempt, progress_of, will_not_run
 from stoker.model.report import Report
 from stoker.model.state import BuildState, Job, KilledJob
 
@@ -29,7 +29,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         if state.step is None
         else _keys(state.step, "name index count attempt"),
         "activity": state.activity,
-        "progress": _progress(progress, will_not_run(state)),
+        "progress": _progress(progress, will_not_run(state), in_next_attempt(state)),
         "level": _keys(
             state.level,
             "mode target running local window paused guarded governed ungoverned",
@@ -67,14 +67,15 @@ def _keys(value: object, names: str, **derived: Any) -> dict[str, Any]:
     return fields
 
 
-def _progress(progress: Progress, left_out: int) -> dict[str, Any]:
+def _progress(progress: Progress, left_out: int, next_attempt: int) -> dict[str, Any]:
     percent = None if progress.share is None else round(100 * progress.share, 1)
     return _keys(
         progress,
         "finished total total_known percent running remote hostless on_deck frozen failed killed interrupted"
-        " will_not_run",
+        " will_not_run next_attempt",
         percent=percent,
         will_not_run=left_out,
+        next_attempt=next_attempt,
     )
 
 

@@ -19,6 +19,7 @@ from stoker.model.killed import (
     same_output,
     step_runs_again,
 )
+from stoker.model.progress import in_next_attempt, will_not_run
 from stoker.model.state import BuildState, Failure, KilledJob
 from stoker.model.text import clean
 from stoker.model.units import format_bytes, format_duration
@@ -87,6 +88,15 @@ def again_text(state: BuildState) -> str:
     if state.over:
         return "not built"
     return "to run again" if step_runs_again(state) else "will not run again"
+
+
+def not_started_text(state: BuildState) -> str:
+    """Return how many jobs this attempt does not start any more: `6 will not run` after failures, `6 wait for the next
+    attempt` after kills; empty if it may start them all."""
+    if left_out := will_not_run(state):
+        return f"{left_out} will not run"
+    waiting = in_next_attempt(state)
+    return f"{waiting} wait for the next attempt" if waiting else ""
 
 
 def _short(failure: Failure) -> str:

@@ -22,7 +22,7 @@ from stoker.diagnose.dropped_blocks import (
     names_dropped,
     was_stopped,
 )
-from stoker.model.progress import not_run, progress_of, will_not_run
+from stoker.model.progress import not_run, progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
 from stoker.model.units import format_bytes, format_duration, format_share
@@ -425,8 +425,8 @@ def _progress_text(state: BuildState, now: float) -> str:
         parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
         if p.failed:
             parts.append(f"{p.failed} failed")
-        if left_out := will_not_run(state):
-            parts.append(f"{left_out} will not run")
+        if left_out := killed_text.not_started_text(state):
+            parts.append(left_out)
         if killed := killed_text.outlook_text(state):
             parts.append(killed)
     else:

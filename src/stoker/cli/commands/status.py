@@ -14,7 +14,7 @@ from stoker.cli.recorded_build import write_out
 from stoker.cli.which_build import find
 from stoker.config.paths import BuildPaths
 from stoker.model.killed import failed_steps
-from stoker.model.progress import progress_of, will_not_run
+from stoker.model.progress import awaits_attempt, progress_of
 from stoker.model.state import BuildState
 from stoker.model.status import status_of
 from stoker.model.text import clean
@@ -104,7 +104,7 @@ def _jobs_text(state: BuildState) -> str:
     waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
     frozen = f"  {p.frozen} frozen" if p.frozen else ""
     interrupted = f"  {p.interrupted} interrupted" if p.interrupted else ""
-    left_out = f"  {count} will not run" if (count := will_not_run(state)) else ""
+    left_out = f"  {text}" if (text := killed_text.not_started_text(state)) else ""
     counts = f"{remote_text.counts(p)}{waiting}{frozen}  {p.failed} failed{interrupted}{left_out}"
     return f"{p.finished}/{total}{share}  {counts}"
 
@@ -128,6 +128,8 @@ def _status_lines(state: BuildState, now: float) -> list[str]:
         lines.append(f"  frozen    {frozen}; stoker thaw JOB lets it go on")
     if not state.over and (left := left_text(state, now)):
         lines.append(f"  left      {left}")
+    elif any(s.stops for s in state.schedulers.values()) and awaits_attempt(state):
+        lines.append("  left      known once the step runs again")
     lines += _disk_lines(state)
     lines += _cache_lines(state)
     if state.over:

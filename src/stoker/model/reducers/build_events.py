@@ -5,6 +5,7 @@ from __future__ import annotations
 from stoker.model import events as ev
 from stoker.model.attempts import with_broken_off
 from stoker.model.evolve import evolve
+from stoker.model.killed import makes
 from stoker.model.reducers import Reducers
 from stoker.model.state import (
     MAX_DECISIONS,
@@ -13,6 +14,7 @@ from stoker.model.state import (
     BuildState,
     DecisionEntry,
     Estimate,
+    KilledJob,
     Notice,
     Phase,
     Step,
@@ -61,12 +63,19 @@ def _forgiven(state: BuildState, log_start: int) -> BuildState:
     By the position in the output: the failure of an attempt that fails at once may be seen before its start is known.
     """
     failures = tuple(failure for failure in state.failures if failure.log_start >= log_start)
+    killed = tuple(_placed(state, death) for death in state.killed)
     schedulers = {
         sid: evolve(s, failed=0, killed=0, interrupted=0) if s.failed or s.killed or s.interrupted else s
         for sid, s in state.schedulers.items()
     }
     retired = evolve(state.retired, failed=0, killed=0)
-    return evolve(state, failures=failures, schedulers=schedulers, retired=retired)
+    return evolve(state, failures=failures, killed=killed, schedulers=schedulers, retired=retired)
+
+
+def _placed(state: BuildState, death: KilledJob) -> KilledJob:
+    """A killed job with its place in the output, which leaves the state with the failures of its attempt."""
+    starts = (f.log_start for f in state.failures if f.killed_by is not None and makes(state, death, f.output))
+    return death if death.log_start is not None else evolve(death, log_start=next(starts, None))
 
 
 def _step_ended(state: BuildState, e: ev.StepEnded, _time: float) -> BuildState:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
-from stoker.model.progress import Progress, progress_of, stalled_by, will_not_run
+from stoker.model.progress import Progress, awaits_attempt, in_next_attempt, progress_of, stalled_by, will_not_run
 from stoker.model.state import BuildState
 from stoker.model.status import time_left
 from stoker.model.text import clean
@@ -41,6 +41,9 @@ PHASE_INKS = {
 }
 NO_ETA_PAUSED = "no ETA while paused"
 """Shown instead of the remaining time while a person has paused the build."""
+
+NO_ETA_AGAIN = "ETA once it runs again"
+"""Shown instead of it while a build tool that starts nothing more after a kill ends: the next attempt has the rest."""
 
 NO_ETA_STALLED = "no ETA: nothing runs"
 """Shown instead of it while all that could run was frozen by a person."""
@@ -144,6 +147,8 @@ def _counts(state: BuildState, p: Progress, g: Glyphs, *, brief: bool = False) -
         parts += [GAP, Part(f"{g.killed} {p.killed}{words}", "killed bold")]
     if left_out := will_not_run(state):
         parts += [GAP, Part(f"{left_out} will not run", "warn bold")]
+    if waiting := in_next_attempt(state):
+        parts += [GAP, Part(f"{waiting} wait" + ("" if brief else " for that"), "killed bold")]
     return parts
 
 
@@ -169,6 +174,8 @@ def eta_text(m: Moment, p: Progress, *, band: bool = True) -> str:
     if stalled_by(state):
         return NO_ETA_STALLED
     left = time_left(state, m.now)
+    if left is None and awaits_attempt(state):
+        return NO_ETA_AGAIN
     if left is None:
         live = any(s.ended is None and not s.stops for s in state.schedulers.values())
         return "ETA after the first jobs" if live and p.total_known else ""

@@ -284,6 +284,8 @@ class FailuresScreen(ListScreen):
             return item.offset
         if isinstance(item, Failure):
             return item.log_start
+        if item.log_start is not None:
+            return item.log_start
         starts = (f.log_start for f in self.moment.state.failures if same_output(f.output, item.output))
         return next(starts, None)
 
