@@ -102,5 +102,8 @@ def test_time_is_without_the_time_frozen_and_says_so() -> None:
     box = "\n".join(map(text_of, last_details(state.jobs[70], over, 80)))
     assert "took         1:00, and 0:40 frozen" in box
     ended = told.add(builds.NOW + 1, ev.BuildEnded("done", 0, "")).state
+    (heavy,) = (replace(job, peak_rss=99 * GIB) for job in ended.history.slowest if job.output == NAME)
+    ended = replace(ended, history=replace(ended.history, heaviest=(heavy,)))
     page = "\n".join(map(text_of, end_page.summary(at(ended), 120, 40, UNICODE)))
     assert "slowest jobs, without time frozen" in page
+    assert "heaviest jobs, without time frozen" in page

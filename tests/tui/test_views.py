@@ -386,6 +386,21 @@ def test_a_column_keeps_the_peak_of_its_span() -> None:
     assert sample([0, 9], [5, 1], 5, 0, 10) == [5, 5, 5, 5, 1]
 
 
+def test_the_chart_of_an_ended_build_reaches_its_end_and_is_empty_where_nothing_was_measured() -> None:
+    """A short build on a busy machine was measured for half of its time only."""
+    story = builds.started()
+    for second in range(1, 7):
+        story.add(second, builds.sampled(0))
+    state = story.add(13, ev.BuildEnded("done", 0, "")).state
+    lines = [text_of(line) for line in timeline_page.memory_of_life(state, 80, 10, UNICODE)]
+    assert lines[-1].rstrip().endswith("0:13")
+    lowest = lines[-3].ljust(80)
+    assert lowest[20] == UNICODE.block
+    assert not lowest[70:].strip()
+    page = [text_of(line) for line in timeline_page.timeline(at(state, 13), 80, 24, UNICODE)]
+    assert page[-1].rstrip().endswith("0:13")
+
+
 def test_the_clock_ticks_between_updates_and_never_back() -> None:
     clock = Clock()
     state = replace(builds.running(1).state, time=1000.0)

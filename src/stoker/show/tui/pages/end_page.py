@@ -229,21 +229,23 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
         return []
     if width >= 110 and heaviest:
         half = (width - 3) // 2
-        left = _ranking("heaviest jobs", heaviest, half, room - 1, g)
-        right = _ranking(_slowest_title(slowest), slowest, width - half - 3, room - 1, g)
+        left = _ranking(_title("heaviest", heaviest), heaviest, half, room - 1, g)
+        right = _ranking(_title("slowest", slowest), slowest, width - half - 3, room - 1, g)
         return [BLANK, *beside(left, right, half)]
     both = bool(heaviest) and room >= LEAST_FOR_BOTH
     lines = (
-        [BLANK, *_ranking("heaviest jobs", heaviest, width, room // 2 - 1 if both else room - 1, g)] if heaviest else []
+        [BLANK, *_ranking(_title("heaviest", heaviest), heaviest, width, room // 2 - 1 if both else room - 1, g)]
+        if heaviest
+        else []
     )
     if both or not heaviest:
-        lines += [BLANK, *_ranking(_slowest_title(slowest), slowest, width, room - len(lines) - 1, g)]
+        lines += [BLANK, *_ranking(_title("slowest", slowest), slowest, width, room - len(lines) - 1, g)]
     return lines
 
 
-def _slowest_title(jobs: list[FinishedJob]) -> str:
-    """Return the title of the list; if a job was frozen, it says that times exclude that."""
-    return "slowest jobs, without time frozen" if any(job.stood for job in jobs) else "slowest jobs"
+def _title(which: str, jobs: list[FinishedJob]) -> str:
+    """Return the title of a list; if a job in it was frozen, it says that times exclude that."""
+    return f"{which} jobs" + (", without time frozen" if any(job.stood for job in jobs) else "")
 
 
 def _ranking(title: str, jobs: list[FinishedJob], width: int, rows: int, g: Glyphs) -> list[Line]:

@@ -30,6 +30,9 @@ LEAST_COLUMNS, LEAST_HEIGHT = 10, 12
 LEAST_POINTS = 2
 """Minimum measurements for a chart."""
 
+UNMEASURED_AFTER = 2
+"""Spacings of the timeline after the last measurement from which a chart of an ended build is empty."""
+
 LEGEND_FROM = 20
 """Lines of the page from which the decisions' marks have a legend."""
 
@@ -57,13 +60,27 @@ class TimelineView:
 
 def span_of(state: BuildState, view: TimelineView) -> tuple[float, float]:
     """Return the Unix times at both ends of the charts: the newest part of the build, or the part around the cursor."""
-    points = state.timeline.points
-    start, end = points[0].time, max(points[-1].time, points[0].time + 1)
+    start, end = _whole_span(state)
     length = (end - start) / 2**view.zoom
     if view.at is None:
         return end - length, end
     first = min(max(start, view.at - length / 2), end - length)
     return first, first + length
+
+
+def _whole_span(state: BuildState) -> tuple[float, float]:
+    """Return the first and the last Unix time of the whole build, from its first measurement on."""
+    points = state.timeline.points
+    return points[0].time, max(points[-1].time, points[0].time + 1, state.ended or 0.0)
+
+
+def _with_end(state: BuildState, points: tuple[TimelinePoint, ...]) -> tuple[TimelinePoint, ...]:
+    """Return the points, and one of zeros where an ended build had not been measured for a while at its end: a chart
+    holds the last value, which nobody knows to be true."""
+    silent_from = points[-1].time + UNMEASURED_AFTER * state.timeline.spacing
+    if state.ended is None or state.ended <= silent_from:
+        return points
+    return (*points, TimelinePoint(silent_from, 0, 0, 0, 0.0))
 
 
 def moved_cursor(state: BuildState, view: TimelineView, columns: int, by: int) -> TimelineView:
@@ -159,8 +176,8 @@ def memory_of_life(state: BuildState, width: int, rows: int, g: Glyphs) -> list[
     points = state.timeline.points
     if len(points) < 2 or rows < 6 or width - AXIS_WIDTH < LEAST_COLUMNS:
         return []
-    span = points[0].time, max(points[-1].time, points[0].time + 1)
-    lines = _memory(state, width - AXIS_WIDTH, rows - 3, g, points, span)
+    span = _whole_span(state)
+    lines = _memory(state, width - AXIS_WIDTH, rows - 3, g, _with_end(state, points), span)
     offset = span[0] - state.started
     labels = [(i / 4, format_duration(offset + (span[1] - span[0]) * i / 4)) for i in range(5)]
     return [*lines, *time_axis(width - AXIS_WIDTH, labels, g)]
@@ -198,6 +215,7 @@ def _charts(m: Moment, columns: int, height: int, g: Glyphs, span: tuple[float, 
     recent = state.recent.points
     finer = state.recent.spacing < state.timeline.spacing and len(recent) > 1 and recent[0].time <= span[0]
     points = recent if finer else state.timeline.points
+    points = _with_end(state, points)
     shown = tuple(p for p in points if span[0] <= p.time <= span[1]) or points[-1:]
     times = [p.time for p in shown]
 
