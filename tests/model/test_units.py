@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.model.units import format_band, format_bytes, format_duration, format_rough, format_share, parse_size
+from stoker.model.units import (
+    format_band,
+    format_bytes,
+    format_duration,
+    format_left,
+    format_rough,
+    format_share,
+    parse_size,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +64,20 @@ def test_rough_durations(seconds: float, text: str) -> None:
 )
 def test_bands(low: float, high: float, text: str) -> None:
     assert format_band(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("left", "text"),
+    [
+        ((480, 360, 600), "8 min (6–10 min)"),
+        ((130, 118, 170), "2–3 min"),
+        ((100, 70, 125), "1–2 min"),
+        ((305, 300, 310), "5 min"),
+        ((4, 4, 9), "4–9 s"),
+    ],
+)
+def test_an_estimate_does_not_stand_on_the_edge_of_its_own_band(left: tuple[float, float, float], text: str) -> None:
+    assert format_left(*left) == text
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.57, "57 %"), (0.999, "99 %"), (15 / 61, "24 %"), (1.0, "100 %")])

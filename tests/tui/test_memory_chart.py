@@ -147,6 +147,14 @@ def test_a_jobs_box_shows_its_course_and_whether_it_is_on_the_critical_path() ->
     assert "it takes about 2 min on a core of its own" in " ".join(lines)
 
 
+def test_a_job_that_is_expected_to_be_short_is_not_said_to_take_no_time() -> None:
+    made = story().add(30, ev.SchedulerStarted(1, "ninja", 2, "/b", "1.13", 16))
+    made.add(30, ev.JobStarted(1, 1, 11, "a.o", "cxx", builds.START + 30, "on_deck", expected=8 * GIB, lasts=0.3))
+    lines = details(made.state.jobs[1], made.state, builds.START + 30, 90, UNICODE)
+    text = " ".join(text_of(line).strip() for line in lines)
+    assert "8.0 GiB at its peak, for less than a second on a core of its own" in text
+
+
 def test_a_budget_that_is_exceeded_stands_beside_its_own_line_below_a_round_top() -> None:
     mib = 2**20
     top, label = memory_top(429 * mib, 300 * mib)

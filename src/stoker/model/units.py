@@ -101,6 +101,6 @@ def format_band(low: float, high: float) -> str:
 
 
 def format_left(seconds: float, low: float, high: float) -> str:
-    """Remaining seconds with their band: 27 min (24-31 min). Where the band says no more than the middle, only that."""
+    """Remaining seconds with their band: 27 min (24-31 min). Only the band if rounding puts the middle on its edge."""
     middle, band = format_rough(seconds), format_band(low, high)
-    return middle if band == middle else f"{middle} ({band})"
+    return band if middle in (format_rough(low), format_rough(high)) else f"{middle} ({band})"

@@ -119,7 +119,9 @@ def _expected(job: Job, now: float) -> str | None:
     if job.expected is None:
         return None
     lasts = job.lasts if job.lasts is not None and job.lasts > job.age(now) else None
-    about = f"about {format_rough(lasts)} on a core of its own" if lasts is not None else ""
+    about = ""
+    if lasts is not None:
+        about = f"{'less than a second' if lasts < 1 else f'about {format_rough(lasts)}'} on a core of its own"
     if job.expected > job.peak_rss:
         return f"{format_bytes(job.expected)} at its peak" + (f", for {about}" if about else "")
     holds = "holds" if job.rss == job.peak_rss else "held"
