@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -86,7 +87,7 @@ async def test_a_refusal_is_one_line_and_takes_back_all_that_was_meant_on_top_of
         source.answering.set()
         await settle(pilot)
         assert [verb for verb, _ in source.commands] == ["level", "pause"]
-        assert [n.message for n in app._notifications] == ["no: [bold]not[/] now"] * 2
+        assert [n.message for n in app._notifications] == ["no: [bold]not[/] now"], "twice, and shown once"
         text = text_of(app)
         assert "→" not in meter(text, "jobs")
         assert "pausing" not in text
@@ -217,6 +218,17 @@ def test_the_question_before_a_kill_says_what_it_costs(failures: int | None, sai
     text = " ".join(plain(line) for line in kill_question(state.jobs[1], state, 60))
     assert said in " ".join(text.split())
     assert "stoker then runs the step again" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [("running", "let it run"), ("frozen", "leave it frozen"), ("on_deck", "leave it on deck")]
+)
+def test_the_question_before_a_kill_says_what_becomes_of_a_job_that_is_not_killed(
+    state: ev.JobState, words: str
+) -> None:
+    build = builds.governed().state
+    text = "\n".join(plain(line) for line in kill_question(replace(build.jobs[1], state=state), build, 60))
+    assert re.search(rf"esc +{words}$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("key", ["escape", "enter", "q", "k", "X"])

@@ -15,16 +15,21 @@ from stoker.model.update import Link
 from stoker.show.tui.app import StokerApp
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.palette import Commands
+from stoker.show.tui.pages.job_list import JobView
+from stoker.show.tui.pages.job_table import table
+from stoker.show.tui.pages.lines import text_of as line_of
 from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.dashboard_screen import DashboardScreen, EndScreen, TimelineScreen
 from stoker.show.tui.screens.failures_screen import FailuresScreen
 from stoker.show.tui.screens.output_screen import OutputScreen
 from stoker.show.tui.screens.questions import Question, ResumeBox, StopBox
+from stoker.show.tui.terminal.glyphs import UNICODE
 
 from . import builds
 from .apps import THEMES, GoingOn, settle, shown
 from .builds import FakeSource
 from .pictures import text_of
+from .test_views import at
 
 
 def live(**options: object) -> FakeSource:
@@ -237,6 +242,44 @@ async def test_the_cursor_stays_on_its_job() -> None:
         assert picked(app) == 4
         await pilot.press("escape")
         assert picked(app) is None
+
+
+@pytest.mark.parametrize("by", ["time", "a key"])
+async def test_that_the_picked_job_has_ended_is_not_said_for_ever(by: str) -> None:
+    """The line takes a row from the table."""
+    story = builds.running(5)
+    source = FakeSource(story.state)
+    async with shown(source, "down") as (app, pilot):
+        story.add(3724, ev.JobFinished(1, 1, builds.OUTPUTS[0][0], "nvcc", 100, "ok"))
+        source.put(story.state)
+        await settle(pilot)
+        app.tick()
+        assert "has ended; nothing is picked" in text_of(app)
+        if by == "a key":
+            await pilot.press("greater_than_sign")
+        else:
+            source.put(story.add(3800, builds.sampled(4)).state)
+            await settle(pilot)
+            app.tick()
+        assert "nothing is picked" not in text_of(app)
+        await pilot.press("X")
+        await settle(pilot)
+        assert source.commands == []
+        assert "has ended; pick another job" in " ".join(text_of(app).split())
+
+
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        (120, "was killed by a person and will run again; nothing is picked: down picks a job"),
+        (80, "was killed by a person and will run again; nothing is picked"),
+        (60, "was killed by a person and will run again"),
+    ],
+)
+def test_how_the_picked_job_ended_is_said_in_whole_clauses(width: int, words: str) -> None:
+    view = JobView(ended="obj/k12.o", end="was killed by a person and will run again")
+    lines = [line_of(line).rstrip() for line in table(at(builds.running(5).state), width, 12, view, UNICODE)]
+    assert any(line.strip() == f"obj/k12.o {words}" for line in lines)
 
 
 @pytest.mark.parametrize("key", ["F", "O", "X", "enter"])
@@ -557,6 +600,19 @@ async def test_themes_reload_while_they_are_edited() -> None:
         await settle(pilot)
         assert app.palette.style("accent").color.name == "#010203"  # type: ignore[union-attr]
         assert [n.message for n in app._notifications] == ["dark.yaml:3: [oops] no such key"]
+
+
+async def test_a_killed_job_leads_to_its_place_in_the_output_after_its_step_has_run_again() -> None:
+    log = builds.output_log()
+    start = log.index(b"a/b499")
+    found = ev.FailureFound("k.o", "c++ -c k.cpp", None, (), start, start + 10)
+    again = ev.StepStarted(1, 1, "", ("ninja",), 101, 2, log_start=len(log))
+    story = builds.Story().add(5, ev.StepStarted(1, 1, "", ("ninja",), 99))
+    story.add(6, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8))
+    story.add(7, ev.JobKilled("k.o", "shed", 1 << 30), found, ev.SchedulerEnded(1), again)
+    async with shown(FakeSource(story.state, log=log), "f", "enter") as (app, _pilot):
+        assert isinstance(app.screen, OutputScreen)
+        assert "Foo499" in text_of(app)
 
 
 async def test_a_failure_leads_to_its_place_in_the_output() -> None:

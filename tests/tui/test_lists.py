@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from textual.events import Key
 
 from stoker.model import events as ev
 from stoker.show.tui.home import HomeApp, HomeRow
@@ -278,6 +279,16 @@ async def test_a_message_goes_at_the_next_key_and_with_its_page_but_an_error_sta
         await pilot.press("o")
         await settle(pilot)
         assert "no such thing" in text_of(app)
+
+
+async def test_of_keys_in_one_burst_only_the_last_message_is_shown() -> None:
+    """Pasted text does that: its messages covered the screen."""
+    async with shown(governed()) as (app, pilot):
+        for key in ("e", "E", "n", "z", "e"):
+            app.post_message(Key(key, key))
+        await settle(pilot)
+        assert len(app._notifications) == 1
+        assert "e (next error) works on the output screen only" in text_of(app)
 
 
 async def test_a_key_that_does_something_says_nothing() -> None:

@@ -202,7 +202,7 @@ TABLE: tuple[KeyAction, ...] = (
         "entry.kind",
         "decisions",
         "greater_than_sign",
-        "Only entries of one kind: frozen, waits, level, people; Esc shows all",
+        "Only entries of one kind, the next of those named at the top; Esc shows all",
         "kind",
         call="kind(1)",
     ),

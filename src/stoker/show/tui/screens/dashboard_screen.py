@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.events import Key
 
 from stoker.model.state import Job
 from stoker.model.text import spans
@@ -38,6 +39,9 @@ from stoker.show.tui.terminal.glyphs import Glyphs
 
 TAIL_COLUMNS = 500
 
+ENDED_SHOWN = 20.0
+"""Seconds for which the page says that the picked job has ended."""
+
 MESSAGE_NAME = 30
 """Cells of a job's name in a message, which must fit on one line of a narrow screen."""
 
@@ -59,6 +63,8 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self._last_picked: Job | None = None
         self._ended = ""
         """Name of the picked job that has ended, until another is picked or a key has reported it; keys do not act."""
+        self._ended_shown_until = 0.0
+        """Unix time until which the page names that job, unless a key comes before."""
         self.order: Order = ORDERS[0]
         self._row = 0
         self._tail: list[Line] = []
@@ -76,7 +82,8 @@ class DashboardScreen(JobKeys, FilteredScreen):
     @property
     def view(self) -> JobView:
         """The picked job, the order and the filter."""
-        return JobView(self.cursor, self.order, self.words, self._ended, self._how_it_ended)
+        ended = self._ended if self.moment.now < self._ended_shown_until else ""
+        return JobView(self.cursor, self.order, self.words, ended, self._how_it_ended)
 
     @property
     def _how_it_ended(self) -> str:
@@ -102,6 +109,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         last = self._last_picked
         if self.cursor not in self.moment.state.jobs and last is not None and last.jid == self.cursor:
             self._ended = plain_name(last.output) or f"pid {last.pid}"
+            self._ended_shown_until = self.moment.now + ENDED_SHOWN
         self.cursor = None
 
     def _put_cursor(self, jid: int | None) -> None:
@@ -109,6 +117,10 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self.cursor, self._ended = jid, ""
         self._last_picked = self.picked
         self.redraw()
+
+    def on_key(self, _event: Key) -> None:
+        """Take the line about the job away that was picked and has ended. A key that would act on it says that anew."""
+        self._ended_shown_until = 0.0
 
     def _output_tail(self, rows: int) -> list[Line]:
         state = self.moment.state
@@ -240,13 +252,15 @@ class DashboardScreen(JobKeys, FilteredScreen):
         return self.ALWAYS if self.picked is None else self.ALWAYS[1:]
 
     def footer_rank(self, action: actions.KeyAction) -> int:
-        """While a job is picked, what concerns the list of jobs comes before what concerns the build. First of all is
-        how to let others run while one job is alone."""
+        """While a job is picked, the keys that act on it come first: a narrow screen has room for little else. What
+        concerns the list of jobs comes before what concerns the build. First of all is how to let others run while one
+        job is alone."""
         if action.id == "job.alone" and self.label(action) != action.footer:
             return -1
         if self.picked is None:
             return super().footer_rank(action) + (action.id == "job.filter")
-        return 1 if action.id == "job.sort" else 0 if action.scope == "dashboard" and action.id != "job.filter" else 2
+        of_jobs = action.scope == "dashboard" and action.id != "job.filter"
+        return {"job.details": 1, "job.sort": 2}.get(action.id, 0 if of_jobs else 3)
 
     def _target_of(self, action: actions.KeyAction) -> Job | None:
         """Return the job that an action's key would act on now."""

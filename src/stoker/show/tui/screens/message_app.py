@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from textual.app import App
 from textual.events import Event, Key
-from textual.notifications import SeverityLevel
+from textual.notifications import Notify, SeverityLevel
 
 from stoker.model.text import clean
 
@@ -27,11 +27,18 @@ class MessageApp(App[T], inherit_bindings=False):
         await super().on_event(event)
 
     def inform(self, text: str, severity: SeverityLevel = "information") -> None:
-        """Show a short message at the bottom, without markup; it replaces earlier ones unless it is an error."""
-        if severity != "error":
-            self.clear_notifications()
+        """Show a short message at the bottom, without markup. It replaces earlier ones; an error only equal ones."""
         self._passing = severity != "error"
         self.notify(clean(text, 300), severity=severity, markup=False)
+
+    def on_notify(self, event: Notify) -> None:
+        """Make room for a message that is about to be shown. Only now: of keys that come in one burst, as pasted ones
+        do, all messages are on their way before the first of them is shown."""
+        new = event.notification
+        if new.severity != "error":
+            self.clear_notifications()
+        for old in [old for old in self._notifications if old.message == new.message]:
+            del self._notifications[old]
 
     def end_message(self) -> None:
         """Take away what is shown, unless it is an error."""

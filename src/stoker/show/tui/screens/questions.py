@@ -27,6 +27,9 @@ MAX_DIGITS = 4
 """Digits of a level: more than any machine has cores."""
 
 
+LEFT_AS = {"running": "let it run", "frozen": "leave it frozen", "on_deck": "leave it on deck"}
+"""What becomes of a job that is not killed, by its state."""
+
 MAX_GROUP = 40
 """Cells of a control group's path in a question."""
 
@@ -156,7 +159,7 @@ def kill_question(job: Job, state: BuildState, width: int) -> list[Line]:
         *((Part(piece),) for piece in wrap(text, width, 6)),
         (),
     ]
-    return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", "let it run")), width)
+    return lines + _answers((("y", "kill it: SIGKILL to all of its processes"), ("esc", LEFT_AS[job.state])), width)
 
 
 def _cost_of_kill(job: Job, state: BuildState) -> str:
