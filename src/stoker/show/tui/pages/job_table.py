@@ -175,9 +175,9 @@ def _below(m: Moment, view: JobView, width: int, g: Glyphs) -> list[Line]:
     """Return the lines below the table: why the picked job waits, or how it ended and that nothing is picked now."""
     if not view.ended:
         return _why_lines(m.state.jobs.get(view.cursor or 0), m.now, width, g)
-    least, told = min(cell_len(view.ended), MOST_NAMED), f" {view.end}; nothing is picked"
-    whole = f"{told}: {m.key('job.down')} picks a job"
-    rest = next((text for text in (whole, told) if cell_len(text) + least <= width - 2), f" {view.end}")
+    least, ended = min(cell_len(view.ended), MOST_NAMED), f" {view.end}; nothing is picked"
+    whole = f"{ended}: {m.key('job.down')} picks a job"
+    rest = next((text for text in (whole, ended) if cell_len(text) + least <= width - 2), f" {view.end}")
     name = elide_path(view.ended, max(1, width - 2 - cell_len(rest)), g.ellipsis)
     return [fit((Part(f"  {name}{rest}", "text_dim"),), width)]
 

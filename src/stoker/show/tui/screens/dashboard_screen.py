@@ -119,7 +119,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self.redraw()
 
     def on_key(self, _event: Key) -> None:
-        """Take the line about the job away that was picked and has ended. A key that would act on it says that anew."""
+        """Take the line about the job away that was picked and has ended. A key that would act on it says so again."""
         self._ended_shown_until = 0.0
 
     def _output_tail(self, rows: int) -> list[Line]:
