@@ -131,7 +131,7 @@ def test_the_end_keeps_a_reason_that_says_more_than_the_exit_status() -> None:
 
 def test_what_a_stop_has_ended_is_not_shown_as_failed() -> None:
     story = builds.running(3).add(3725, ev.StopRequested("ann", force=False))
-    story.add(3726, ev.JobFinished(1, 1, "obj/long.o", "cxx", 4000.0, "failed", 50 * GIB))
+    story.add(3726, ev.JobFinished(1, 1, "obj/long.o", "cxx", 4000.0, "interrupted", 50 * GIB))
     page = end_page.summary(at(story.add(3727, ev.BuildEnded("stopped", 143, "")).state), 80, 24, UNICODE)
     [*rows] = [text_of(line) for line in page if "obj/long.o" in text_of(line)]
     assert rows
