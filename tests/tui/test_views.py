@@ -14,6 +14,7 @@ from stoker.model.state import BuildState, Estimate
 from stoker.model.status import status_of
 from stoker.model.update import Update
 from stoker.show.ascii import to_ascii
+from stoker.show.closing_text import closing_lines
 from stoker.show.plain import PlainRenderer
 from stoker.show.tui.pages import dashboard_page, decision_lines, end_page, failure_page, header, meters, timeline_page
 from stoker.show.tui.pages.chart import sample
@@ -36,7 +37,9 @@ from stoker.show.tui.screens.failures_screen import killed_details
 from stoker.show.tui.terminal.glyphs import ASCII, UNICODE
 
 from . import builds
+from .apps import shown
 from .builds import GIB, MACHINE, START
+from .pictures import page_of
 
 STATES = (
     BuildState(),
@@ -127,6 +130,26 @@ def test_the_end_keeps_a_reason_that_says_more_than_the_exit_status() -> None:
         == "exit status 1: memory was short in all 3 attempts"
     )
     assert second("killed by signal 9 (Killed)") == "killed by signal 9 (Killed)"
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (137, "no job failed: somebody else ended the command by SIGKILL, perhaps the kernel for memory: see dmesg"),
+        (143, "no job failed: somebody else ended the command by SIGTERM"),
+        (139, "the cause is not known; look at: stoker log b1"),
+        (2, "the cause is not known; look at: stoker log b1"),
+    ],
+)
+async def test_a_command_that_somebody_else_killed_has_no_unknown_cause(code: int, words: str) -> None:
+    story = builds.running(3).add(3726, ev.JobFinished(1, 1, "obj/long.o", "cxx", 4000.0, "interrupted", 50 * GIB))
+    story.add(3727, ev.BuildEnded("failed", code, ""))
+    first, *_, last = closing_lines(story.state)
+    assert first == words
+    assert last.startswith("to resume" if code > 139 or code == 137 else "when that is fixed")
+    async with shown(builds.FakeSource(story.state, "ended"), "f") as (app, _):
+        text = " ".join(page_of(app).split())
+        assert ("by SIG" in text) is ("by SIG" in words), text
 
 
 def test_what_a_stop_has_ended_is_not_shown_as_failed() -> None:

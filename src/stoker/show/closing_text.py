@@ -5,11 +5,17 @@ Knows no screens. The lines are safe to print on a terminal.
 
 from __future__ import annotations
 
+import signal
+
 from stoker.model.diagnosis import Cause, words_of
+from stoker.model.killed import failed_steps
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 
 MAX_WORDS = 300
+
+OF_OTHERS = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)
+"""Signals that a program does not send itself by a mistake of its own."""
 
 
 def closing_lines(state: BuildState, *, lasting: bool = True, resumed_as: str = "") -> list[str]:
@@ -27,6 +33,8 @@ def closing_lines(state: BuildState, *, lasting: bool = True, resumed_as: str = 
         lines.append(f"{clean(diagnosis.cause.heading)}; {more}: stoker diagnose {name}")
         lines += _cause_lines(diagnosis.cause)
         lines += [clean(fact, MAX_WORDS) for fact in diagnosis.facts[:1]]
+    elif sent := sent_a_signal(state):
+        lines.append(sent)
     elif state.outcome == "failed":
         lines.append(f"the cause is not known; look at: stoker log {name}")
     if not lasting:
@@ -36,9 +44,22 @@ def closing_lines(state: BuildState, *, lasting: bool = True, resumed_as: str = 
     elif diagnosis is not None and diagnosis.action is not None:
         lines.append(f"to {clean(words_of(diagnosis.action), MAX_WORDS)}: stoker run --resume --remedy {name}")
     else:
-        when = "when that is fixed, resume with" if state.outcome == "failed" else "to resume"
+        broken = state.outcome == "failed" and not sent_a_signal(state)
+        when = "when that is fixed, resume with" if broken else "to resume"
         lines.append(f"{when}: stoker run --resume {name}")
     return lines
+
+
+def sent_a_signal(state: BuildState) -> str:
+    """Return in words that somebody else's signal ended a build in which nothing failed; empty if none did.
+
+    A command that a signal ends has the exit status 128 + its number, also where a shell stands above it.
+    """
+    signum = (state.exit_code or 0) - 128
+    if state.outcome != "failed" or signum not in OF_OTHERS or failed_steps(state) or state.killed:
+        return ""
+    by = f"somebody else ended the command by {signal.Signals(signum).name}"
+    return f"no job failed: {by}" + (", perhaps the kernel for memory: see dmesg" if signum == signal.SIGKILL else "")
 
 
 def _cause_lines(cause: Cause) -> list[str]:

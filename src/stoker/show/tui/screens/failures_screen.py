@@ -18,6 +18,7 @@ from stoker.model.killed import (
 )
 from stoker.model.state import BuildState, Failure, KilledJob
 from stoker.model.text import clean
+from stoker.show.closing_text import sent_a_signal
 from stoker.show.killed_text import death_text, fate_text, how_text, killed_now
 from stoker.show.tui.input import actions
 from stoker.show.tui.input.actions import bindings
@@ -197,7 +198,9 @@ class FailuresScreen(ListScreen):
         output, error = self.moment.key("output"), self.moment.key("log.next-error")
         text = f"No known cause was found in the output. Look at its end ({output}), "
         text += f"or at its first error ({output}, then {error})."
-        if self.moment.state.diagnosis is None:
+        if sent := sent_a_signal(self.moment.state):
+            text = f"{sent[0].upper()}{sent[1:]}."
+        elif self.moment.state.diagnosis is None:
             name = clean(self.moment.state.id)
             text = f"No engine ran at its end to find the cause. See its output ({output}), or: stoker diagnose {name}"
         lines: list[Line] = [(Part(piece),) for piece in wrap(text, width, 4)]
