@@ -322,7 +322,7 @@ def test_stopping_asks_and_then_ends_everything(stoker: Stoker, open_terminal: O
     terminal.send("s")
     terminal.wait_for("stop the build?")
     terminal.answer("y")
-    assert "stopped" in terminal.wait_for("exit code").splitlines()[0]
+    assert "stopped" in terminal.wait_for("stopped by ").splitlines()[0]
     terminal.send("q")
     assert terminal.wait() == 130
     assert not [p for p in tree if start_ticks(p) is not None]
