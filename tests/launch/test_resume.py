@@ -78,7 +78,7 @@ def test_the_last_lines_name_the_cause_and_the_command(stoker: Stoker) -> None:
     name = newest(stoker)
     found = stoker.status(name)["diagnosis"]
     assert said[-3:] == [
-        f"stoker: {found['causes'][0]['title']}; what to do: stoker diagnose {name}",
+        f"stoker: {found['causes'][0]['title']} (several possible causes); what to do: stoker diagnose {name}",
         "stoker:   line 1 of the output: error: RPC failed; HTTP 429",
         f"stoker: to run the step again: stoker run --resume --remedy {name}",
     ]

@@ -113,7 +113,7 @@ class OutputWatch:
         first, finished = heard
         return line.done > first.done and book.finished > finished
 
-    def percent(self, books: Sequence[SchedulerBook]) -> list[ev.Event]:
+    def percent(self, books: Sequence[SchedulerBook]) -> list[ev.SchedulerPlanned]:
         """Return CMake's percentage, minus the jobs that it counts as done while they run or wait; only for a single
         top-level make.
 

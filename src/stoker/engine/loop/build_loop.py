@@ -107,10 +107,12 @@ class BuildLoop:
         events += self._measure(report, now)
         self.take_exits(report.vanished)
         events += self._ends(scan, now)
-        events += self._parts.output.percent(self._schedulers.books())
+        percent = self._parts.output.percent(self._schedulers.books())
         events += self.read_output()
         events += self._parts.failures.look(events, self._schedulers.books(), scan.processes, now)
         events += self._schedulers_ended(scan.schedulers, now)
+        running = {book.sid for book in self._schedulers.books()}
+        events += [p for p in percent if p.sid in running]  # behind the ends that an ended make's status has decided
         events += self._notes()
         if whole:
             events += self._remote.news(now) if self._jobs.launched else []
