@@ -53,10 +53,6 @@ MAX_LEVEL = 4096
 """The highest level: more jobs at once than any machine has cores for."""
 
 
-MAX_RECORDED_DEPS = 20_000
-"""The most pairs of groups, one of which waits for the other, that a plan records: some 100 KB."""
-
-
 @dataclass(frozen=True, slots=True)
 class BuildStarted:
     """The build's identity; always the first event of a journal."""
@@ -142,7 +138,7 @@ class SchedulerPlanned:
     `source` says how this is known: a dry run on copies of ninja's logs, ninja's own status line, or make's
     percentage (then `total` is absent and `percent` is set). Edges by which ninja renews its own manifest are in no
     total, as ninja restarts its count after them. `after` says for each group of jobs (JobFinished.group) which groups,
-    with lower numbers, must all have ended before; empty where that is not known, or too much (MAX_RECORDED_DEPS).
+    with lower numbers, must all have ended before; empty where that is not known, or too much to record.
     """
 
     kind: ClassVar[str] = "scheduler_planned"

@@ -26,14 +26,14 @@ def closing_lines(state: BuildState, *, lasting: bool = True, resumed_as: str = 
     """
     if state.outcome not in ("failed", "stopped"):
         return []
-    diagnosis, name = state.diagnosis, clean(state.id)
+    diagnosis, name, sent = state.diagnosis, clean(state.id), sent_a_signal(state)
     lines = []
     if diagnosis is not None and diagnosis.cause is not None:
         more = "the lines around it" if diagnosis.cause.is_guess else "what to do"
         lines.append(f"{clean(diagnosis.cause.heading)}; {more}: stoker diagnose {name}")
         lines += _cause_lines(diagnosis.cause)
         lines += [clean(fact, MAX_WORDS) for fact in diagnosis.facts[:1]]
-    elif sent := sent_a_signal(state):
+    elif sent:
         lines.append(sent)
     elif state.outcome == "failed":
         lines.append(f"the cause is not known; look at: stoker log {name}")
@@ -44,8 +44,7 @@ def closing_lines(state: BuildState, *, lasting: bool = True, resumed_as: str = 
     elif diagnosis is not None and diagnosis.action is not None:
         lines.append(f"to {clean(words_of(diagnosis.action), MAX_WORDS)}: stoker run --resume --remedy {name}")
     else:
-        broken = state.outcome == "failed" and not sent_a_signal(state)
-        when = "when that is fixed, resume with" if broken else "to resume"
+        when = "when that is fixed, resume with" if state.outcome == "failed" and not sent else "to resume"
         lines.append(f"{when}: stoker run --resume {name}")
     return lines
 

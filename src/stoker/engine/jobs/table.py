@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -111,32 +111,27 @@ class JobTable:
 
     def counting(self) -> tuple[ManagedJob, ...]:
         """Return the jobs that take a place or wait for one: all that a decision may concern, oldest first."""
-        kept = self._kept("counting")
-        return self._keep("counting", [j for j in self._jobs.values() if j.counts]) if kept is None else kept
+        return self._kept("counting", lambda: [j for j in self._jobs.values() if j.counts])
 
     def having(self, life: Life) -> tuple[ManagedJob, ...]:
         """Return those of them in that state."""
-        kept = self._kept(life)
-        return self._keep(life, [j for j in self.counting() if j.life is life]) if kept is None else kept
+        return self._kept(life, lambda: [j for j in self.counting() if j.life is life])
 
     def on_deck(self) -> tuple[ManagedJob, ...]:
         """Return those of them that wait to be released, including newborn ones."""
-        kept = self._kept("on deck")
-        return self._keep("on deck", [j for j in self.counting() if j.life in WAITING]) if kept is None else kept
+        return self._kept("on deck", lambda: [j for j in self.counting() if j.life in WAITING])
 
     def away(self) -> tuple[ManagedJob, ...]:
         """Return the jobs that another machine compiles."""
-        kept = self._kept("away")
-        return self._keep("away", [j for j in self._jobs.values() if j.host and j.lives]) if kept is None else kept
+        return self._kept("away", lambda: [j for j in self._jobs.values() if j.host and j.lives])
 
-    def _kept(self, which: Life | str) -> tuple[ManagedJob, ...] | None:
-        """Return the jobs that were kept under that name, if none of any list has changed since."""
+    def _kept(self, which: Life | str, choose: Callable[[], list[ManagedJob]]) -> tuple[ManagedJob, ...]:
+        """Return the jobs under that name, chosen again if any job has changed since."""
         if self._lists_version != self.version:
             self._lists, self._lists_version = {}, self.version
-        return self._lists.get(which)
-
-    def _keep(self, which: Life | str, jobs: Iterable[ManagedJob]) -> tuple[ManagedJob, ...]:
-        self._lists[which] = kept = tuple(jobs)
+        kept = self._lists.get(which)
+        if kept is None:
+            kept = self._lists[which] = tuple(choose())
         return kept
 
     def open_jobs(self, sid: int) -> Collection[ManagedJob]:

@@ -28,6 +28,9 @@ MAX_SIZE = 2**32 - 1
 MAX_FOUND = 4096
 """Answers of `PlanGraph.find` that are kept: more than jobs live at one time."""
 
+MAX_RECORDED_DEPS = 20_000
+"""The most pairs of groups, one of which waits for the other, that the journal records of a plan: some 100 KB."""
+
 _ENTRY_BYTES = KEY_BYTES + 4
 _TOOLS: tuple[Tool, ...] = get_args(Tool)
 
@@ -123,8 +126,6 @@ class PlanGraph:
 
     def recordable(self) -> tuple[tuple[int, ...], ...]:
         """The groups that each group waits for, as the journal has them; empty unless they are exact and few enough."""
-        from stoker.model.events import MAX_RECORDED_DEPS  # half of what there is to load, if plan_maker had to as well
-
         return self.deps if self.exact and sum(map(len, self.deps)) <= MAX_RECORDED_DEPS else ()
 
     def close(self) -> None:
