@@ -272,3 +272,33 @@ async def test_the_same_starts_have_one_count_on_the_timeline_and_on_the_page() 
         await pilot.press("enter")
         await settle(pilot)
         assert "start 2 jobs" in text_of(app)
+
+
+def hand_then_freezes(seconds: float) -> BuildState:
+    """A person has unpaused a build, and stoker has frozen a few jobs since; the last one `seconds` later."""
+    story = builds.running(5)
+    story.add(3722, ev.Decided("ann", "unpause", "asked for: lets 3 frozen go on, 12 on deck may start"))
+    for n in range(4):
+        why = f"7{n} MiB left, below the floor of 1.3 GiB; this one holds 2.6 GiB and grows on"
+        story.add(3722 + seconds, ev.Decided("governor", f"freeze src/kernel_{n}.cpp.o", why))
+    return story.add(3722 + seconds, builds.sampled(5)).state
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4])
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_freezes_that_follow_a_persons_decision_do_not_hide_it(width: int, rows: int) -> None:
+    def shown(seconds: float) -> list[str]:
+        moment = at(hand_then_freezes(seconds), 3722 + seconds)
+        return [text_of_line(line) for line in decision_lines.decisions(moment, width, rows, UNICODE)]
+
+    lines = shown(3)
+    assert len(lines) == rows
+    assert "unpause" in lines[0]
+    assert "kernel_3" in "".join(lines)
+    assert "unpause" not in "".join(shown(90))
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_short_line_about_a_persons_decision_says_what_it_does(width: int) -> None:
+    first, *_ = decision_lines.decisions(at(hand_then_freezes(3)), width, 2, UNICODE)
+    assert "lets 3 frozen go on" in text_of_line(first)

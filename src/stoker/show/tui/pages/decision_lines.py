@@ -42,6 +42,12 @@ MOST_NAME = 32
 ALIKE = ("hold", "admit")
 """First words of stoker's own decisions that are merged into one line with their number if they are consecutive."""
 
+PERSON_SHOWN = 60.0
+"""Seconds for which a person's newest decision keeps its line on the dashboard, whatever it has led to since."""
+
+BY_REQUEST = re.compile(r"^(?:asked for|by request)[:;,] ")
+"""How the reason of a person's decision begins; beside the person's name it says nothing new."""
+
 NOBODY_BESIDE = ("nothing else runs", "runs alone")
 """How the reason begins for a job that was started because nothing else ran."""
 
@@ -172,17 +178,33 @@ def _verb(entry: DecisionEntry | Notice) -> str:
 def decisions(m: Moment, width: int, rows: int, g: Glyphs, *, whole: bool = False) -> list[Line]:
     """Return the newest decisions and notices, newest last, on one line each; wrapped in full if `whole`.
 
-    Otherwise only the newest is shown in full, if there is room.
+    Otherwise only the newest is shown in full, if there is room. A person's last decision stays among them for a while:
+    a key may make stoker freeze more jobs than there are lines, and these would hide what they follow from.
     """
     if whole:
         lines = _whole(page_entries(m.state, None, m.now), width, rows, g)
     else:
-        newest = entries(m.state)[-rows:] if rows else []
-        last = one_entry(newest[-1], width, rows, g) if newest else []
-        lines = [*(entry_line(entry, width, g) for entry in newest[:-1]), *last][-rows:]
+        lines = _strip(entries(m.state), m.now, width, rows, g)
     if not lines and rows:
         lines = [fit((Part("none yet", "text_dim"),), width)]
     return [*lines, *[BLANK] * (rows - len(lines))]
+
+
+def _strip(found: Sequence[DecisionEntry | Notice], now: float, width: int, rows: int, g: Glyphs) -> list[Line]:
+    """Return the newest entries in at most `rows` lines, a person's last decision among them if it is young."""
+    by_person = [at for at, entry in enumerate(found) if isinstance(entry, DecisionEntry) and is_person(entry)]
+    kept = by_person[-1] if by_person else len(found) - 1
+    if rows < 2 or kept == len(found) - 1 or now - found[kept].time >= PERSON_SHOWN:
+        return _newest(found, width, rows, g)
+    after = _newest(found[kept + 1 :], width, rows - 1, g)
+    before = found[max(0, kept + 1 + len(after) - rows) : kept + 1]
+    return [*(entry_line(entry, width, g) for entry in before), *after]
+
+
+def _newest(found: Sequence[DecisionEntry | Notice], width: int, rows: int, g: Glyphs) -> list[Line]:
+    newest = found[-rows:] if rows else []
+    last = one_entry(newest[-1], width, rows, g) if newest else []
+    return [*(entry_line(entry, width, g) for entry in newest[:-1]), *last][-rows:]
 
 
 def _whole(found: Sequence[DecisionEntry | Notice], width: int, rows: int, g: Glyphs) -> list[Line]:
@@ -241,6 +263,8 @@ def entry_line(entry: DecisionEntry | Notice, width: int, g: Glyphs) -> Line:
         head = head._replace(text=f"{head.text}{who}  ")
     room = max(0, width - ENTRY_INDENT + 2 - cell_len(head.text))
     what, why = plain_name(entry.what), clean(entry.why)
+    if person and cell_len(what) + cell_len(why) + 2 > room:
+        why = BY_REQUEST.sub("", why)
     what, why = fitted(what, why, room, g)
     return fit((when, head, Part(what), GAP, Part(why, "text_dim")), width)
 
