@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from decide.builds import GIB, OVERDUE, candidate, kernel, light, live, view
-from stoker.decide.policy.decide import rule
+from stoker.decide.policy.decide import rule, with_order
 from stoker.decide.policy.snapshot import View
 from stoker.decide.policy.waits import Wait
 
 
 def reason(seen: View, jid: int, now: float = 100.0) -> Wait:
     """Why that job waits."""
-    waits = rule(seen, now).waits
+    waits = with_order(rule(seen, now).waits, seen)
     found = waits.of.get(jid) or (waits.frozen if jid in {j.jid for j in seen.frozen} else waits.on_deck)
     assert found is not None
     return found
@@ -135,3 +135,15 @@ def test_whoever_waits_by_a_persons_word_says_so() -> None:
 )
 def test_only_another_reason_is_news(before: Wait | None, after: Wait, *, news: bool) -> None:
     assert after.is_news_after(before) == news
+
+
+def test_a_job_that_larger_ones_pass_says_so_though_all_places_are_taken() -> None:
+    """For minutes 44 light jobs, the first on deck, said nothing but that all places were taken."""
+    busy = [live(n, light(2), 1) for n in range(2)]
+    heavy = [candidate(n, light(20, seconds=60)) for n in range(20, 26)]
+    small = [candidate(n, light(0.1, seconds=1)) for n in range(10, 14)]
+    seen = view(busy, [*small, *heavy], cores=2)
+    wait = reason(seen, 10)
+    assert (wait.cause, wait.why) == ("place", "others go first (larger or longer ones); all 2 places are taken")
+    assert reason(seen, 20).why == "all 2 places are taken"
+    assert reason(view(busy, small, cores=2), 13).why == "all 2 places are taken"

@@ -6,6 +6,7 @@ Pure: the time is an argument, and the same view gives the same decisions. Does 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -63,6 +64,22 @@ def rule(view: View, now: float) -> Ruling:
         return Ruling((), _waits(view, turn, short))
     spare = view.spare if view.level is None else 0
     return _starts(situation, turn, now, max(1, level - spare))
+
+
+def with_order(waits: Waits, view: View) -> Waits:
+    """Return the reasons of a ruling; of jobs on deck that wait for a place, also whether at least as many younger ones
+    as there are places go before them. For whoever announces reasons: each decision would take too long with it."""
+    full, level = waits.on_deck, level_of(view)
+    if full is None or full.cause != "place":
+        return waits
+    situation = Situation(view)
+    others = Wait(full.cause, f"others go first (larger or longer ones); {full.why}", f"behind {full.key}")
+    behind, before = dict[int, Wait](), list[float]()
+    for candidate in in_order(view.candidates, situation.capacity / level, level, situation.at_work):
+        if len(before) - bisect_right(before, candidate.arrived) >= level:
+            behind[candidate.jid] = others
+        insort(before, candidate.arrived)
+    return replace(waits, of={**behind, **waits.of})
 
 
 def spare_places(cores: float) -> int:

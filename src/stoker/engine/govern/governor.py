@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stoker.decide.policy.calm import is_calm
-from stoker.decide.policy.decide import level_of, rule
+from stoker.decide.policy.decide import level_of, rule, with_order
 from stoker.decide.policy.snapshot import Decision, View
 from stoker.decide.policy.waits import NO_WAITS, Wait, Waits
 from stoker.engine.govern.deck import Chains, DeckView
@@ -276,7 +276,7 @@ class Governor:
 
     def reasons(self) -> list[ev.Event]:
         """Announce why jobs wait on deck or frozen, by the last decision, if that is new."""
-        return [] if self._gate.open else [*_new_reasons(self._jobs, self._waits)]
+        return [] if self._gate.open else [*_new_reasons(self._jobs, with_order(self._waits, self.snapshot()))]
 
 
 def _settled(view: View, decisions: tuple[Decision, ...]) -> bool:
