@@ -96,7 +96,9 @@ def test_a_pause_and_what_follows(stoker: Stoker, build: str, folder: Path) -> N
     assert "\n            and 3 more\n" in stoker.run("status").stdout.decode(), "of four on deck"
     assert "paused already" in refused(stoker, 1, "pause")
     assert said(stoker, "pause", "--now", build).startswith("everything is frozen; level 2 (by hand); 0 run, 4 on deck")
-    assert "; everything is frozen" in stoker.run("status").stdout.decode()
+    status = stoker.run("status").stdout.decode()
+    assert "; everything is frozen" in status
+    assert status.count(": everything is frozen until somebody unpauses the build\n") == 2, "one for each frozen job"
     assert said(stoker, "unpause") == "level 2 (by hand); 2 run, 4 on deck"
     assert "not paused" in refused(stoker, 1, "unpause", build)
     (folder / "go").touch()
@@ -111,6 +113,7 @@ def test_one_job_is_frozen_and_thawed_by_name(stoker: Stoker, build: str, folder
     until(lambda: stoker.status(build)["progress"]["frozen"] == 1, "one frozen job")
     (frozen,) = (job for job in stoker.status(build)["jobs"] if job["state"] == "frozen")
     assert (frozen["output"], frozen["waits_for"]) == ("o0", "person")
+    assert "  frozen    o0: frozen by hand" in stoker.run("status").stdout.decode()
     assert "o0 is frozen by hand already" in refused(stoker, 1, "freeze", build, str(frozen["pid"]))
     assert said(stoker, "thaw", build, "o0").startswith("o0 runs; level 2 (by hand); ")
     assert "runs already" in refused(stoker, 1, "thaw", "o0")

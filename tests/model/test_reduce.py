@@ -150,7 +150,7 @@ def test_a_job_that_waits_has_its_reason_until_it_goes_on() -> None:
     status = status_of(reduce_all(records(events)), 1010.0)
     assert [(job["waits_for"], job["waits"]) for job in status["jobs"]] == [(None, None), ("memory", told.why)]
     frozen = status_of(reduce_all(records([*events, ev.JobMoved(2, "running"), ev.JobMoved(2, "frozen")])), 1010.0)
-    assert frozen["jobs"][1]["waits"] == "was stopped a moment ago", "what it waited for before says nothing of that"
+    assert frozen["jobs"][1]["waits"] == "was frozen a moment ago", "what it waited for before says nothing of that"
     late = status_of(reduce_all(records([*BEGIN, *jobs, ev.JobMoved(1, "running"), told])), 1010.0)
     assert late["jobs"][0]["waits"] is None
 

@@ -329,12 +329,21 @@ def test_why_the_picked_job_waits_stands_whole_below_the_table() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_a_frozen_job_that_waits_for_another_freeze_is_not_said_to_fit(width: int) -> None:
+def test_the_row_of_a_frozen_job_says_in_whole_words_that_it_is_frozen_and_what_it_waits_for(width: int) -> None:
     story = builds.governed(2, 3)
-    why = "the last freeze has to take effect first; then it fits"
-    story.add(NOW, ev.JobMoved(2, "frozen"))
-    story.add(NOW, ev.JobsWaiting((2,), "rest", why))
-    assert sum("the last freeze" in row for row in rows_of(story.state, 9, width)) == 1
+    for cause, why, said in (
+        ("rest", "goes on soon; first the last freeze must show its effect", "frozen: goes on soon"),
+        (
+            "memory",
+            "running jobs go first; it holds 9 MiB and needs up to 4.6 GiB, 2 MiB left",
+            "running jobs go first",
+        ),
+        ("person", "frozen by hand; it goes on when it is thawed by hand", "frozen by hand"),
+    ):
+        story.add(NOW, ev.JobMoved(2, "frozen"), ev.JobsWaiting((2,), cause, why))  # type: ignore[arg-type]
+        (row,) = (row for row in rows_of(story.state, 9, width) if row.startswith("‖ flash"))
+        assert said in row
+        assert row.count("frozen") == (1 if width == 120 or "frozen" in said else 0)
 
 
 @pytest.mark.parametrize("width", [80, 160])

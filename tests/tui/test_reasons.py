@@ -333,10 +333,13 @@ def test_stoker_itself_goes_by_one_name() -> None:
     ("why", "shown"),
     [
         ("needs up to 4.6 GiB within 2:10, 614 MiB unpromised above the reserve", "too little memory"),
-        ("holds 1.2 GiB, needs up to 4.6 GiB; 614 MiB left above the reserve", "too little memory"),
         (
-            "holds 1.2 GiB, needs up to 4.6 GiB; 614 MiB left above the reserve, kept for what runs",
-            "memory kept for what runs",
+            "too little memory; it holds 1.2 GiB and needs up to 4.6 GiB, 614 MiB left above the reserve",
+            "too little memory ",
+        ),
+        (
+            "running jobs go first; it holds 1 GiB and needs up to 4 GiB, 614 MiB left above the reserve for them",
+            "running jobs go first ",
         ),
         ("614 MiB left, too little for one more second: 2 jobs can add up to 1.0 GiB per second", "too little memory"),
         ("614 MiB left, below the floor of 1.3 GiB; nothing starts until there is more", "too little memory"),

@@ -210,7 +210,9 @@ class Job:
         """Why it waits, in words; empty while it runs."""
         if self.state == "running":
             return ""
-        return self.waits or ("was born a moment ago" if self.state == "on_deck" else "was stopped a moment ago")
+        if not self.waits and self.moved_by == "person":
+            return "frozen by hand until it is thawed"
+        return self.waits or ("was born a moment ago" if self.state == "on_deck" else "was frozen a moment ago")
 
 
 @dataclass(frozen=True, slots=True)

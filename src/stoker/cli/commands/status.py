@@ -31,7 +31,7 @@ from stoker.show.prometheus import NoPrometheusError, metrics
 from stoker.show.verification_text import headline
 
 NAMED = 5
-"""Running jobs that are named."""
+"""Running jobs that are named, and frozen ones."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -153,15 +153,13 @@ def _running_lines(state: BuildState, now: float) -> list[str]:
 
 
 def _waiting_lines(state: BuildState) -> list[str]:
-    """Return why the first job on deck waits, and the first frozen one, as far as that is known."""
+    """Return why the first job on deck waits, and why the frozen ones do."""
     lines = []
-    for title, kind in (("on deck", "on_deck"), ("frozen", "frozen")):
-        waiting = [job for job in state.jobs.values() if job.state == kind]
-        first = min(waiting, key=lambda job: job.started, default=None)
-        if first is not None:
-            why = f": {clean(first.waits)}" if first.waits else ""
-            lines.append(f"  {title:<9} {clean(first.output)}{why}")
-            lines += [f"  {'':<9} and {len(waiting) - 1} more"] if len(waiting) > 1 else []
+    for title, kind, most in (("on deck", "on_deck", 1), ("frozen", "frozen", NAMED)):
+        waiting = sorted((job for job in state.jobs.values() if job.state == kind), key=lambda job: job.started)
+        jobs = [f"{clean(job.output)}: {clean(job.reason)}" for job in waiting[:most]]
+        jobs += [f"and {len(waiting) - most} more"] if len(waiting) > most else []
+        lines += [f"  {'' if number else title:<9} {job}" for number, job in enumerate(jobs)]
     return lines
 
 

@@ -63,7 +63,9 @@ THAW_SPACING = 2.0
 """Seconds after a freeze before anything thaws, so that the effect of the freeze is visible."""
 
 
-_RESTS = Wait("rest", "the last freeze has to take effect first; then it fits")
+_SHORT = "too little memory"
+
+_RESTS = Wait("rest", "goes on soon; first the last freeze must show its effect")
 
 
 class AdmissionRound:
@@ -297,9 +299,9 @@ class AdmissionRound:
     def _why_stays(self, job: LiveJob, rest: Outlook) -> str:
         """Say why a frozen job stays frozen."""
         most, left = self.situation.most(job), self._above_reserve()
-        need = f"holds {format_bytes(job.rss)}, needs up to {format_bytes(most)}"
-        kept = ", kept for what runs" if left >= rest.peak - job.rss else ""
-        return f"{need}; {format_bytes(left)} left above the reserve{kept}{self._for_ramdisk()}"
+        why, kept = ("running jobs go first", ", kept for them") if left >= rest.peak - job.rss else (_SHORT, "")
+        need = f"it holds {format_bytes(job.rss)} and needs up to {format_bytes(most)}"
+        return f"{why}; {need}, {format_bytes(left)} left above the reserve{self._for_ramdisk()}{kept}"
 
     def _above_reserve(self) -> float:
         """Return the bytes available now beyond the reserve; some may be promised to running jobs."""

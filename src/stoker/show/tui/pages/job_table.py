@@ -51,12 +51,14 @@ NEXT = "; next: "
 BRIEFLY = {
     "memory kept for ": "kept for ",
     "would have to be stopped at once": "would stop at once",
-    "the last freeze has to take effect first": "after the last freeze",
 }
 """Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
 
-NO_MEMORY, KEPT_FOR_OTHERS = "too little memory", "kept for what runs"
-"""Reasons in a row, in place of those that consist of figures."""
+NO_MEMORY = "too little memory"
+"""The reason in a row, in place of one that consists of figures."""
+
+FROZEN = "frozen: "
+"""Precedes the reason of a frozen job where there is room: in its row nothing else but a sign says what it is."""
 
 _SIZE = re.compile(r"\d (?:[KMGT]i)?B\b")
 
@@ -324,7 +326,8 @@ def _briefly(why: str, job: Job, width: int, g: Glyphs, known: _Names) -> str:
         if why.startswith(long) and cell_len(least()) > width:
             why = short + why.removeprefix(long)
     if (excess := cell_len(least()) - width) <= 0:
-        return why
+        named = job.state != "frozen" or "frozen" in why or cell_len(FROZEN + least()) > width
+        return why if named else FROZEN + why
     words = least().split(" ")
     return " ".join(
         short_name(word, cell_len(word) - excess, known.stems, g.ellipsis) if stem(word) != word else word
@@ -353,8 +356,6 @@ def _without_figures(why: str) -> str:
     those of now. Below the table and in the job's box they stand with their age."""
     if why.startswith(("needs up to ", "needs ~")):
         return NO_MEMORY
-    if why.startswith("holds "):
-        return f"memory {KEPT_FOR_OTHERS}" if KEPT_FOR_OTHERS in why else NO_MEMORY
     if why.startswith("its size is a guess: ") and "; " in why:
         return f"waits after {why.partition('; after ')[2].rpartition(', as ')[0]}"
     if _BEGINS_WITH_SIZE.match(why):  # what is left, or lacks: without the size, no whole sentence remains
