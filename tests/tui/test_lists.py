@@ -136,6 +136,7 @@ async def test_a_filter_keeps_what_has_the_words_and_esc_shows_all() -> None:
         assert table
         assert all("onnx" in line for line in table)
         assert "/onnx: 2 of 13" in text_of(app)
+        assert "2 of 13 match 'onnx'; 5362 more not started yet" in text_of(app)
         await pilot.press("enter", "down")
         await settle(pilot)
         assert isinstance(app.screen, DashboardScreen)

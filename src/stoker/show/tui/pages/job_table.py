@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.tool import TOOL_NAMES
@@ -133,6 +134,7 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
     shown = jobs[first : first + room]
     title = _title(jobs, started, first, len(shown), g)
     title = found_text(title, view.words, len(jobs), len(m.state.jobs))
+    title += _unlisted(m.state) if view.words else ""
     lines = [_heading(title, columns, width, view, g)]
     names = names_of(m.state)
     longest = max((cell_len(names[job.output]) for job in shown if reason_text(job) or job_host(job)), default=0)
@@ -154,6 +156,13 @@ def _title(jobs: list[Job], started: int, first: int, shown: int, g: Glyphs) -> 
         title += f", row {first + 1}" if seen == 1 else f", rows {first + 1}{g.en_dash}{first + seen}"
     held = sum(job.rss for job in jobs)
     return f"{title}, {format_bytes(held)} in all" if held else title
+
+
+def _unlisted(state: BuildState) -> str:
+    """Return how many jobs no row stands for, as nobody has started them: a filter may be for one of those."""
+    p = progress_of(state)
+    left = p.never_ran - len(state.jobs) - len(state.leaving)
+    return f"; {left} more not started yet" if p.total_known and left > 0 else ""
 
 
 def _more(below: list[Job], width: int, g: Glyphs, *, reason: bool) -> list[Line]:
