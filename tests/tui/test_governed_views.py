@@ -126,6 +126,15 @@ def test_other_programs_hold_no_0_bytes_where_the_budget_is_the_builds_own(width
     assert rows == 2 or "to come" in whole
 
 
+def test_the_load_that_waiting_jobs_make_is_not_passed_off_as_that_of_others() -> None:
+    story, few = builds.governed(), replace(MACHINE, cpu_cores=(60, 66), load=71.0)
+    busy, calm = replace(few, load_held=28.1), replace(few, load_held=0.1)
+    assert meter(story.add(NOW, builds.sampled(12, busy)).state, "cpu", 120).endswith(
+        "load 71.0 (28.1 of waiting jobs)"
+    )
+    assert meter(story.add(NOW, builds.sampled(12, calm)).state, "cpu", 120).endswith("load 71.0")
+
+
 def test_the_memory_that_is_spoken_for_adds_up_to_the_budget() -> None:
     lines = [text(line) for line in meters.meters(at(governed()), 80, UNICODE, 6)]
     assert "37.9 of 55.0 GiB" in lines[0]

@@ -58,7 +58,7 @@ class MachineSample:
     `memory_budget` is the tightest of the machine and every enclosing cgroup limit; `memory_limit_source`
     names it ("machine", or the cgroup's path). `memory_used` is what counts against that limit and cannot be
     reclaimed; `memory_available` is what is left of it. `cpu_available` is the number of cores the build may use
-    (affinity and cgroup quota).
+    (affinity and cgroup quota). `load_held` is the part of `load` that jobs make which stoker has stopped.
     """
 
     cpu_percent: float
@@ -79,6 +79,7 @@ class MachineSample:
     gpus: tuple[GpuSample, ...] = ()
     gpu_note: str = ""
     ramdisk: RamDisk | None = None
+    load_held: float = 0.0
 
     @property
     def limiting_group(self) -> str:

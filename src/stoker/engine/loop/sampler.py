@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from stoker.model.samples import MachineSample
@@ -10,6 +11,7 @@ from stoker.sense.commands.classify import describe
 from stoker.sense.machine.machine import MachineReader
 from stoker.sense.proc.build_cpu import BuildCpu
 from stoker.sense.proc.bytes_written import WrittenReader
+from stoker.sense.proc.held_load import HeldLoad
 from stoker.sense.proc.phase import innermost
 from stoker.sense.proc.processes import Process, held_by, read_cmdline
 from stoker.sense.proc.ungoverned_compilers import compilers
@@ -44,7 +46,7 @@ class Sampler:
         self._written = written
         self._written_at = 0.0
         self._pids: tuple[int, ...] = ()
-        self._cpu = BuildCpu()
+        self._cpu, self._held_load = BuildCpu(), HeldLoad()
 
     def sample(self, processes: Mapping[int, Process], now: float, *, jobs: int, busy: bool) -> Measured:
         """What is measured at Unix time `now`. Jobs hold `jobs` bytes; `busy`: a scheduler runs."""
@@ -55,7 +57,9 @@ class Sampler:
         held = held_by(processes.values())
         activity = "" if busy else _activity(processes)
         alone = {} if busy else compilers(processes.values(), now)
-        machine = self._machine.read(now, held, jobs)
+        machine = replace(
+            self._machine.read(now, held, jobs), load_held=round(self._held_load.measure(processes, now), 2)
+        )
         build = self._machine.build_holds
         cpu = self._cpu.measure(processes.values(), now)
         return Measured(machine, build, len(processes), self._written, activity, alone, cpu)

@@ -46,6 +46,9 @@ DISK_LOW = 5 * 2**30
 RAMDISK_LOW = 0.1
 """Share of a RAM disk's size below which its free space gets a warning."""
 
+LEAST_HELD_LOAD = 0.5
+"""Load of stopped jobs from which it is shown."""
+
 STALL_PERCENT = 1.0
 """Share of time stalled on memory from which it is shown; below it, PSI is noise."""
 
@@ -288,7 +291,9 @@ def _cpu(state: BuildState, machine: MachineSample, width: int, bar: int, g: Gly
     if cores and len(cores) <= room:
         label = (Part("per core ", "text_dim"),) if len(cores) + CORES_LABEL <= room else ()
         details.append((*label, Part("".join(column(c / 100, g) for c in cores), "cpu")))
-    details.append((Part("load ", "text_dim"), Part(f"{machine.load:.1f}", "text")))
+    held = min(machine.load, machine.load_held)
+    waiting = f" ({held:.1f} of waiting jobs)" if held >= LEAST_HELD_LOAD else ""
+    details.append((Part("load ", "text_dim"), Part(f"{machine.load:.1f}", "text"), Part(waiting, "text_dim")))
     shares = [(own / 100, g.full, "cpu"), ((machine.cpu_percent - own) / 100, g.other, "cpu")]
     return _metered("cpu", meter_bar(shares, bar, g), value, details, width)
 
