@@ -39,6 +39,14 @@ async def test_each_process_with_what_it_works_on_and_what_it_uses(size: tuple[i
         assert "F freeze" in text
 
 
+async def test_what_a_job_holds_is_what_its_processes_hold() -> None:
+    """The job's own figure is of the second before: it stood below that of its only process of any size."""
+    tree = ProcessTree(100.0, (ProcessRow(4000, 0, "cicc", "", 3 * 1024 * MIB),))
+    async with shown(with_tree(tree), "down", "enter", size=(120, 40)) as (app, _pilot):
+        assert "memory       3.0 GiB, at most 3.0 GiB so far" in text_of(app)
+        assert "205 MiB" not in text_of(app).partition("memory       ")[2].partition("cpu")[0]
+
+
 async def test_how_busy_a_process_is_follows_from_two_answers() -> None:
     source = with_tree(ProcessTree(100.0, ROWS))
     async with shown(source, "down", "enter", size=(120, 40)) as (app, pilot):

@@ -6,6 +6,7 @@ Knows neither Textual nor the table in which the job was picked.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from stoker.model.job_tree import MAX_NAME, ProcessTree
 from stoker.model.killed import death_of
@@ -46,7 +47,17 @@ def details(
     job: Job, state: BuildState, now: float, width: int, g: Glyphs, tree: ProcessTree | None = None
 ) -> list[Line]:
     """Return everything that is known about a job that has not ended, for a box of `width` cells."""
+    job = _as_measured(job, tree)
     return _box(job.output, _present(job, state, now, g, _pid_text(job, tree)), width)
+
+
+def _as_measured(job: Job, tree: ProcessTree | None) -> Job:
+    """Return the job with the memory that its processes were seen to hold: those stand in the same box, and were
+    measured later than the job."""
+    if tree is None or tree.more or not tree.rows or job.running_since is None:
+        return job
+    held = sum(row.rss for row in tree.rows)
+    return replace(job, rss=held, peak_rss=max(job.peak_rss, held))
 
 
 def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
