@@ -170,7 +170,26 @@ def test_the_critical_job_is_the_one_with_the_longest_way_behind_it(plan_of: Wri
     build.start(0.0, "a.o")
     assert build.left(1.0).critical == 2
     build.end(10.0, "a.o", 10.0)
-    assert build.left(10.0).critical == 1
+    assert build.left(10.0).critical is None, "the link, which may begin now, takes longer than what runs"
+    build.start(10.0, "lib.so")
+    assert build.left(11.0).critical == 3
+
+
+def test_no_job_is_critical_while_the_end_depends_on_how_many_run_at_once(plan_of: Write) -> None:
+    """The mark jumped from one to the next of jobs that all were as far from the end."""
+    build = Build(Forecast(), plan_of(objects(40, 10.0), [()]))
+    for i in range(4):
+        build.start(0.0, f"d/{i}.o")
+    assert build.left(1.0).critical is None
+
+
+def test_of_jobs_with_about_the_same_way_the_critical_one_stays_it(plan_of: Write) -> None:
+    edges = {"a.o": (0, 50.0), "b.o": (1, 52.0), "lib.so": (2, 100.0)}
+    build = Build(Forecast(), plan_of(edges, [(), (), (0, 1)]))
+    build.start(0.0, "a.o")
+    assert build.left(1.0).critical == 1
+    build.start(2.0, "b.o")
+    assert build.left(3.0).critical == 1
 
 
 def test_every_end_brings_the_end_of_all_nearer(plan_of: Write) -> None:

@@ -58,6 +58,9 @@ MAX_SOURCES = 20_000
 MEMORY_SHARE = 0.8
 """The share of the memory that the policy is assumed to keep in use."""
 
+CRITICAL_SHARE = 0.8
+"""The share of the remaining time from which the end depends on a chain of jobs: neither is known exactly."""
+
 FULL_SHARE = 0.1
 """The share of the remaining work that counts as if it had run with all places in use: a generator that runs alone at
 first says little about the rest."""
@@ -436,18 +439,24 @@ class Forecast:
         )
         self._chains = _by_scheduler(ways_to_end(left, deps), firsts)
         self.chains_version += 1
-        pruned, critical = self._share_left(live), self._critical(state, now)
+        pruned, critical = self._share_left(live), self._critical(state, now, found.seconds)
         seconds, low, high = (round(pruned * t, 1) for t in (found.seconds, found.low, found.high))
         return ev.Estimated(seconds, low, high, critical)
 
-    def _critical(self, state: BuildState, now: float) -> int | None:
-        """Return the running job that the end of the build depends on longest; None if no plan has any."""
+    def _critical(self, state: BuildState, now: float, left: float) -> int | None:
+        """Return the running job whose chain takes about as long as all that is `left`, in seconds; None if none does:
+        the end then depends on how many jobs run at once, and on no job more than on another.
+
+        Of several such jobs, the one that was it before stays it.
+        """
         longest: dict[int, float] = {}
         for job in state.jobs.values():
             chain = self.chain(job.sid, job.output, self._age(job, now)) if job.state != "on_deck" else None
             if chain is not None:
                 longest[job.jid] = chain
-        return max(longest, key=lambda jid: longest[jid]) if longest else None
+        found = [jid for jid, chain in longest.items() if chain >= CRITICAL_SHARE * left]
+        before = state.estimate.critical if state.estimate is not None else None
+        return before if before in found else max(found, key=lambda jid: longest[jid], default=None)
 
     def chain(self, sid: int, output: str, age: float = 0.0) -> float | None:
         """Return the seconds left of a job that has run for `age`, and of the longest chain of jobs that waits for it.
