@@ -164,6 +164,21 @@ def test_home_lists_builds_and_enter_looks_at_one(stoker: Stoker) -> None:
         terminal.close()
 
 
+def test_keys_typed_before_the_list_is_there_count(stoker: Stoker) -> None:
+    stoker.run("run", "--plain", "--name", "older", "--", "sh", "-c", "sleep 2; exit 1")
+    stoker.run("run", "--plain", "--name", "newer", "--", "false")
+    terminal = Terminal(stoker.argv(), {**stoker.env, "LC_ALL": "C.UTF-8"}, stoker.root)
+    try:
+        terminal.send("j\r")
+        until(lambda: "✗ failed   older" in terminal.display, "the build at the cursor")
+        terminal.send("q")
+        until(lambda: "newer" in terminal.display and "builds continue" in terminal.display, "the list again")
+        terminal.send("q")
+        assert terminal.wait() == 0
+    finally:
+        terminal.close()
+
+
 def test_garbage_is_searched_for_once_the_program_is_loaded() -> None:
     look = "import gc, stoker.cli.entry as e; e.main(); print(gc.isenabled(), gc.get_freeze_count() > 1000)"
     done = subprocess.run([sys.executable, "-P", "-c", look, "version"], capture_output=True, check=True)

@@ -67,6 +67,10 @@ class HomeRow(NamedTuple):
     """Whether it ended well at once, as `true` or a build with nothing to do does."""
 
 
+Seen = tuple[tuple[str, ...], tuple[HomeRow, ...]]
+"""The headings, and the rows of all builds."""
+
+
 def listed(rows: Sequence[HomeRow], words: str, *, trivial: bool, kept: str = "") -> tuple[HomeRow, ...]:
     """Return the rows with the words searched for. Without words, and unless `trivial` is set, leave out trivial rows,
     except for the newest build and the one to be `kept`."""
@@ -119,7 +123,7 @@ class HomeApp(App[str]):
 
     def __init__(
         self,
-        look: Callable[[], tuple[tuple[str, ...], tuple[HomeRow, ...]]],
+        look: Callable[[], Seen],
         theme: Theme,
         *,
         ascii_only: bool,
@@ -128,6 +132,8 @@ class HomeApp(App[str]):
     ) -> None:
         super().__init__(driver_class=driver_class(ascii_only=ascii_only), ansi_color=True if no_colour else None)
         self._look = look
+        self._first: Seen | None = look()
+        """Read before the screen opens: it would stay blank meanwhile."""
         self._theme = textual_theme(theme, "stoker-home", no_colour=no_colour)
         self.palette = Palette(theme, no_colour=no_colour)
         self._chosen = self._left = chosen
@@ -162,7 +168,7 @@ class HomeApp(App[str]):
 
     def refresh_rows(self) -> None:
         """Read the builds again; the picked row stays picked."""
-        headings, every = self._look()
+        (headings, every), self._first = self._first or self._look(), None
         rows = listed(every, self._words, trivial=self._trivial, kept=self._left)
         if (may_hide := any(row.trivial for row in every[1:])) != self._may_hide:
             self._may_hide = may_hide
@@ -191,7 +197,7 @@ class HomeApp(App[str]):
         if not every:
             self.set_focus(None)
         elif self.focused is None:
-            self.table.focus()
+            self.set_focus(self.table)  # at once: keys may be waiting that were typed before the list was there
 
     def on_data_table_row_highlighted(self) -> None:
         """Mark the row at the cursor, for terminals without colour."""

@@ -14,7 +14,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import CursorPosition
+from textual.events import CursorPosition, Key
 
 from stoker.show.ascii import to_ascii
 from stoker.show.tui.terminal.cells import Screen
@@ -123,11 +123,14 @@ class CellDriver(LinuxDriver):
             self._send()
 
     def process_message(self, message: Message) -> None:
-        """Intercept the terminal's answers. Runs in the thread that reads the terminal."""
+        """Intercept the terminal's answers, and restore early keys. Runs in the thread that reads the terminal."""
         if isinstance(message, CursorPosition) and not self._answered.is_set():
             self._answered.set()
             self._loop.call_soon_threadsafe(self._go_on, self._asked)
             return
+        if isinstance(message, Key) and message.key == "ctrl+j":
+            # Enter, typed before this program listened: until then the terminal makes a line end of it.
+            message = Key("enter", "\r")
         super().process_message(message)
 
     def disable_input(self) -> None:
