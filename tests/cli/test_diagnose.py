@@ -152,6 +152,13 @@ def test_a_build_that_ended_well_has_nothing_to_diagnose_whatever_its_output_say
     assert (found["matches"], found["state"]) == ([], "done")
 
 
+def test_a_build_that_a_signal_ended_is_not_searched_for_an_error(stoker: Stoker) -> None:
+    assert stoker.run("run", "--plain", "--name", "shot", "--", "sh", "-c", "kill -9 $$").returncode == 137
+    told = stoker.run("diagnose", "shot").stdout.decode()
+    assert "no job failed: somebody else ended the command by SIGKILL" in told
+    assert "look for" not in told
+
+
 def test_a_build_that_still_runs_is_said_to(stoker: Stoker, tmp_path: Path) -> None:
     wait = "while [ ! -e go ]; do sleep 0.05; done"
     folder = write_ninja(tmp_path / "p", [("o1", "echo 'a.c:1:1: error: no such name'; exit 1"), ("o2", wait)])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from stoker.model import events as ev
+from stoker.model.diagnosis import Diagnosis
 from stoker.model.samples import MachineSample, Pressure
 from stoker.model.state import BuildState, Estimate
 from stoker.model.status import status_of
@@ -147,9 +148,15 @@ async def test_a_command_that_somebody_else_killed_has_no_unknown_cause(code: in
     first, *_, last = closing_lines(story.state)
     assert first == words
     assert last.startswith("to resume" if code > 139 or code == 137 else "when that is fixed")
+    signalled = "by SIG" in words
     async with shown(builds.FakeSource(story.state, "ended"), "f") as (app, _):
         text = " ".join(page_of(app).split())
-        assert ("by SIG" in text) is ("by SIG" in words), text
+        assert ("by SIG" in text) is signalled, text
+    story.add(3727, ev.Diagnosed(Diagnosis()))
+    async with shown(builds.FakeSource(story.state, "ended")) as (app, _):
+        page = page_of(app)
+        assert ("No job failed: somebody else ended the command by SIG" in page) is signalled, page
+        assert ("No known cause was found" in page) is not signalled, page
 
 
 def test_what_a_stop_has_ended_is_not_shown_as_failed() -> None:

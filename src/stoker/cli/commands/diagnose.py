@@ -34,6 +34,7 @@ from stoker.model.state import BuildState
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
 from stoker.record.builds import AmbiguousBuildError, NoSuchBuildError, final_state, resolve
+from stoker.show.closing_text import sent_a_signal
 from stoker.show.diagnosis_text import render
 
 FOUND = 0
@@ -229,7 +230,7 @@ def _nothing_text(answer: _Answer) -> str:
     if state is None:
         return EMPTY if answer.reading.complete else NOTHING
     if state.over and state.outcome != "done":
-        return NOTHING
+        return sent_a_signal(state) or NOTHING
     if state.outcome == "done":
         return "succeeded; there is nothing to diagnose"
     return "still runs, and nothing has failed so far"

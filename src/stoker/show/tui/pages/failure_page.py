@@ -68,10 +68,11 @@ def cause_line(cause: Cause, width: int, g: Glyphs, *, first: bool, chosen: bool
     return tuple(part._replace(ink="cursor_text on cursor") for part in line) if chosen else line
 
 
-def verdict_line(diagnosis: Diagnosis, width: int, g: Glyphs, tail: str = "") -> Line:
-    """Return the first cause in one line; `tail` is never cut."""
+def verdict_line(diagnosis: Diagnosis, width: int, g: Glyphs, tail: str = "", sent: str = "") -> Line:
+    """Return the first cause in one line; `tail` is never cut. `sent`: a signal that ended a build without one."""
     cause = diagnosis.cause
-    text = clean(cause.heading) if cause is not None else "No known cause was found in the output"
+    unknown = f"{sent[0].upper()}{sent[1:]}".partition(",")[0] if sent else "No known cause was found in the output"
+    text = clean(cause.heading) if cause is not None else unknown
     text = elide_end(text, width - 2 - len(tail), g.ellipsis)
     ink = "error bold" if cause is not None else "text"
     return Part(f"{g.fail} ", "error bold"), Part(text, ink), Part(tail, "text_dim")

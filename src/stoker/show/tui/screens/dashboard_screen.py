@@ -14,6 +14,7 @@ from textual.events import Key
 
 from stoker.model.state import Job
 from stoker.model.text import spans
+from stoker.show.closing_text import sent_a_signal
 from stoker.show.killed_text import end_text
 from stoker.show.tui.folded_log import FoldedLog
 from stoker.show.tui.input import actions
@@ -383,7 +384,8 @@ class EndScreen(PageScreen):
             return verification_page.verdict_lines(state.verification, width, g, f"  ({key}: details)")
         if state.diagnosis is not None and state.outcome == "failed":
             key = self.moment.key("failures")
-            verdict = failure_page.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)")
+            sent = sent_a_signal(state)
+            verdict = failure_page.verdict_line(state.diagnosis, width, g, f"  ({key}: what to do)", sent)
             return [verdict, *failure_page.line_of_cause(state.diagnosis, width)]
         return []
 
