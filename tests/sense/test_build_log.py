@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from stoker.sense.ninja.build_files import log_path
 from stoker.sense.ninja.build_log import Entry, NinjaLog
+from stoker.sense.ninja.plan_process import PlanRequest, make_plan
 
 NOW = 1_700_000_100.0
 STARTED = NOW - 50
@@ -213,6 +215,26 @@ def test_the_log_of_a_real_ninja(ninja: str, tmp_path: Path) -> None:
     assert sorted(_outputs(log.first_read(started, time.time()).this_run)) == ["a", "c"]
     assert log.first_read(time.time() + 10, time.time() + 11).this_run == ()
     assert log.notes.take() == []
+
+
+def test_what_makes_no_file_was_built_before_a_ninja_that_has_written_nothing(log: NinjaLog) -> None:
+    """`ninja clean`, and then a build: `clean` has no file whose time would tell."""
+    log.path.write_text(_line(0, 8000, "a.o", OLD) + _line(22, 411, "clean", mtime=0))
+    os.utime(log.path, (STARTED - 1, STARTED - 1))
+    first = log.first_read(STARTED, NOW)
+    assert (first.this_run, first.history["clean"]) == ((), 0.389)
+
+
+async def test_a_clean_before_the_build_is_no_job_of_its_plan(ninja: str, tmp_path: Path) -> None:
+    rules = "rule r\n  command = touch $out\nrule clean\n  command = rm -f a.o\n"
+    (tmp_path / "build.ninja").write_text(f"{rules}build a.o: r\nbuild clean: clean\ndefault a.o\n")
+    path = tmp_path / ".ninja_log"
+    path.write_text("# ninja log v5\n" + _line(22, 411, "clean", mtime=0))
+    os.utime(path, (time.time() - 100,) * 2)
+    request = PlanRequest(ninja, str(tmp_path), "build.ninja", (), time.time() - 50)
+    plan, _ = await make_plan(request, tmp_path / "plan.json")
+    assert plan is not None
+    assert (plan.total, plan.summary.finished) == (1, 0)
 
 
 def test_a_look_that_was_held_up_still_knows_its_run_by_the_start(tmp_path: Path) -> None:

@@ -116,10 +116,20 @@ class NinjaLog:
         """
         self._run_start, self._manifest = ninja_start, manifest
         self.offset, self._identity, self._last_edge = 0, None, None
-        run = _LastRun(ninja_start, now, manifest)
+        size, written = self._last_write()
+        run = _LastRun(ninja_start, manifest)
         for entry in self._read():
-            run.add(entry)
+            run.add(entry, min(now, written) if entry.offset_after <= size else now)
         return FirstRead(run.history, tuple(run.entries))
+
+    def _last_write(self) -> tuple[int, float]:
+        """Return how many bytes were written when: none of these entries ended later. A rule that makes no file, like
+        `clean`, has no time of its own to be known by."""
+        try:
+            info = self.path.stat()
+        except OSError:
+            return 0, 0.0
+        return info.st_size, info.st_mtime
 
     def holds(self, output: str, now: float) -> bool:
         """Say whether ninja has recorded this in its run, whatever was returned before: reads all of it again."""
@@ -249,16 +259,17 @@ def parse_entry(line: bytes, offset_after: int) -> Entry | None:
 class _LastRun:
     """Sorts entries, as they come, into this run's and those before."""
 
-    def __init__(self, ninja_start: float, now: float, manifest: str) -> None:
+    def __init__(self, ninja_start: float, manifest: str) -> None:
         self.history: dict[str, float] = {}
         self.entries: list[Entry] = []
         self._ninja_start = ninja_start
-        self._latest_end = (now - ninja_start + CLOCK_SLACK) * 1000
+        self._latest_end = 0.0
         self._manifest = manifest
         self._sure = False
 
-    def add(self, entry: Entry) -> None:
-        """The next entry of the file."""
+    def add(self, entry: Entry, written: float) -> None:
+        """The next entry of the file, which was there at Unix time `written`."""
+        self._latest_end = (written - self._ninja_start + CLOCK_SLACK) * 1000
         if not (self._may_be_this_run(entry) or self._follows(entry)):
             self._all_were_before()
             self._remember(entry)

@@ -266,7 +266,7 @@ def _copied_log(live: str, work: Path, started: float, manifest: str) -> FirstRe
     for name in (".ninja_log", ".ninja_deps"):
         source = os.path.join(os.path.dirname(live), name)
         if os.path.exists(source):
-            shutil.copyfile(source, work / name)
+            shutil.copy2(source, work / name)  # when it was written last says which entries are older than the run
     return NinjaLog(work / ".ninja_log").first_read(started, time.time(), manifest)
 
 
