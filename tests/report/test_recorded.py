@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stoker.model import events as ev
+from stoker.model.progress import progress_of
 from stoker.model.samples import JobSample, MachineSample
 from stoker.record.journal_reader import read_journal
 from stoker.report.job_records import MAX_POINTS
@@ -72,6 +73,22 @@ def test_a_kill_counts_whatever_is_heard_first() -> None:
         )
         job = build_of([ev.JobStarted(1, 1, 7, "a.o", "cxx", 1004.0), *(ends[i] for i in order)]).jobs[0]
         assert (job.fate, job.killed_by) == ("killed", "shed")
+
+
+def test_a_stop_interrupts_what_runs_and_drops_what_is_on_deck_as_the_counts_of_the_build_say() -> None:
+    """31 rows of an export were interrupted where the end screen had counted 3."""
+    build = build_of(
+        [
+            ev.JobStarted(1, 1, 7, "a.o", "cxx", 1004.0),
+            ev.JobStarted(2, 1, 8, "b.o", "cxx", 1004.0, state="on_deck"),
+            *(ev.JobFinished(jid, 1, f"{jid}.o", "cxx", 1.0, "interrupted") for jid in (1, 2, None)),
+            ev.SchedulerEnded(1),
+            ev.BuildEnded("stopped", None, ""),
+        ]
+    )
+    fates = Counter(job.fate for job in build.jobs)
+    assert fates == {"interrupted": 1, "dropped": 2}
+    assert fates["interrupted"] == progress_of(build.state).interrupted
 
 
 def test_however_long_a_build_is_its_points_are_bounded_and_its_peak_stays() -> None:
@@ -145,8 +162,8 @@ def test_the_cpu_time_of_what_ended_before_it_was_looked_at_is_not_known() -> No
 def test_what_became_of_a_job_is_read_and_not_guessed_from_a_stop() -> None:
     """That of one job a compiler's error was printed before the stop, the engine knows alone."""
     job = ev.JobStarted(1, 1, 7, "a.o", "cxx", 1004.0)
-    waiting = ev.JobStarted(2, 1, 8, "b.o", "cxx", 1004.0, state="on_deck")
+    running = ev.JobStarted(2, 1, 8, "b.o", "cxx", 1004.0)
     failed = ev.JobFinished(1, 1, "a.o", "cxx", 1.0, "failed")
     interrupted = ev.JobFinished(2, 1, "b.o", "cxx", 1.0, "interrupted")
-    stopped = build_of([job, waiting, ev.StopRequested("ann", force=False), failed, interrupted])
+    stopped = build_of([job, running, ev.StopRequested("ann", force=False), failed, interrupted])
     assert [j.fate for j in stopped.jobs] == ["failed", "interrupted"]

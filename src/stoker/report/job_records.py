@@ -193,15 +193,18 @@ class JobBook:
     def finished(self, e: ev.JobFinished, time: float) -> None:
         """A job's end is known."""
         job = self._open.pop(e.jid, None) if e.jid is not None else None
+        death = None if e.outcome in ("ok", "dropped") else self._death(e)
         if job is None:
             if len(self._open) + len(self._done) >= MAX_JOBS:
                 self.left_out += 1
                 return
             begun = time - max(0.0, e.seconds)
-            job = _Open(0, e.sid, e.output, e.tool, begun, None if e.outcome == "dropped" else begun, time)
+            never = e.outcome in ("dropped", "interrupted") and death is None
+            job = _Open(0, e.sid, e.output, e.tool, begun, None if never else begun, time)
         job.output, job.tool = e.output or job.output, e.tool
-        death = None if e.outcome in ("ok", "dropped") else self._death(e)
-        record = _closed(job, time, "killed" if death is not None else e.outcome, e)
+        # A stop that finds a job on deck interrupts nothing: the counts of the build say so too.
+        fate = "dropped" if e.outcome == "interrupted" and job.began is None else e.outcome
+        record = _closed(job, time, "killed" if death is not None else fate, e)
         self._done.append(record if death is None else _with_fate(record, "killed", death.by))
 
     def _death(self, e: ev.JobFinished) -> ev.JobKilled | None:
