@@ -75,6 +75,7 @@ def test_a_scheduler_that_stops_after_a_failure_says_what_it_will_not_run(allowe
     told += [ev.SchedulerEnded(1), ev.BuildEnded("failed", 1, "")]
     state = reduce_all(records(told))
     assert (will_not_run(state), not_run(state)) == (0, 7 if stops else 6)
+    assert status_of(state, 1001.0)["progress"]["will_not_run"] == not_run(state), "as the last line says"
 
 
 def test_jobs_that_wait_for_failed_ones_will_not_run_while_their_scheduler_goes_on() -> None:

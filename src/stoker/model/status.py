@@ -10,7 +10,7 @@ from typing import Any
 from stoker.model.cache_use import CacheUse
 from stoker.model.diagnosis import Action, Diagnosis, words_of
 from stoker.model.killed import failed_steps, runs_again
-from stoker.model.progress import Progress, frozen_by_person, in_next_attempt, progress_of, will_not_run
+from stoker.model.progress import Progress, frozen_by_person, in_next_attempt, not_run, progress_of, will_not_run
 from stoker.model.report import Report
 from stoker.model.state import BuildState, Job, KilledJob
 
@@ -29,7 +29,7 @@ def status_of(state: BuildState, now: float) -> dict[str, Any]:
         if state.step is None
         else _keys(state.step, "name index count attempt"),
         "activity": state.activity,
-        "progress": _progress(progress, will_not_run(state), in_next_attempt(state)),
+        "progress": _progress(progress, not_run(state) if state.over else will_not_run(state), in_next_attempt(state)),
         "level": _keys(
             state.level,
             "mode target running local window paused guarded governed ungoverned",
