@@ -20,8 +20,16 @@ def test_the_first_look_says_nothing_and_then_jobs_that_have_ended_count_too() -
 def test_processes_whose_parent_did_not_wait_for_them_make_nothing_negative() -> None:
     cpu = BuildCpu()
     cpu.measure([process(2, 0.1), process(3, 5.0)], 10.0)
-    assert cpu.measure([process(2, 0.2)], 11.0) == 0.0
+    assert cpu.measure([process(2, 0.2)], 11.0) == 10.0, "what it did itself"
     assert cpu.measure([process(2, 0.7)], 12.0) == 50.0
+
+
+def test_a_killed_job_takes_nothing_from_what_the_others_use() -> None:
+    """Right after a kill the build stood at 0 %, above three jobs with a third of a core each."""
+    cpu = BuildCpu()
+    cpu.measure([process(2, 0.1), process(3, 20.0), process(4, 1.0), process(5, 1.0)], 10.0)
+    # Job 3 was killed with the shell above it, so nobody got its total; 6 has begun since.
+    assert cpu.measure([process(2, 0.1), process(4, 1.4), process(5, 1.3), process(6, 0.2)], 11.0) == 90.0
 
 
 def test_a_clock_that_was_set_back_gives_no_figure() -> None:

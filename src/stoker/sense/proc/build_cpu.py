@@ -19,11 +19,18 @@ class BuildCpu:
 
     def __init__(self) -> None:
         self._before: tuple[float, int] | None = None
+        self._own: dict[tuple[int, int], int] = {}
 
     def measure(self, processes: Iterable[Process], now: float) -> float | None:
         """Return the percent of one core used since the last call, at Unix time `now`; None at first."""
-        ticks = sum(p.cpu_ticks + p.child_ticks for p in processes)
-        before, self._before = self._before, (now, ticks)
+        ticks, own, by_present = 0, {}, 0
+        for p in processes:
+            key = (p.pid, p.start_ticks)
+            ticks += p.cpu_ticks + p.child_ticks
+            own[key] = p.cpu_ticks
+            by_present += p.cpu_ticks - self._own.get(key, 0)
+        before, self._before, self._own = self._before, (now, ticks), own
         if before is None or now <= before[0]:
             return None
-        return round(100.0 * max(0, ticks - before[1]) / CLK_TCK / (now - before[0]), 1)
+        # A killed job may take its total with it, so that the sum falls. What the others did still counts.
+        return round(100.0 * max(ticks - before[1], by_present, 0) / CLK_TCK / (now - before[0]), 1)
