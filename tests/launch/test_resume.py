@@ -142,11 +142,22 @@ def test_the_same_command_that_runs_there_already_is_no_second_time_started(stok
     stoker.run("stop", live)
 
 
+def test_options_may_stand_behind_the_build_that_is_resumed(stoker: Stoker) -> None:
+    old = build(stoker, "sh", "-c", "test -e mended")
+    (stoker.root / "mended").touch()
+    ran = stoker.run("run", "--resume", old, "--plain", "--name", "again", "-j", "1")
+    assert ran.returncode == 0, ran.stderr
+    assert any(one["name"] == "again" for one in json.loads(stoker.run("ls", "--json").stdout))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("run", "--remedy", "--", "true"), "--remedy goes with --resume"),
         (("run", "--resume", "a", "b"), "--resume takes a build at most"),
+        (("run", "--resume", "a", "--plain", "b"), "--resume takes a build at most, and these are 2: b a"),
+        (("run", "--resume", "a", "--plian"), "run has no option --plian; did you mean --plain?"),
+        (("run", "--resume", "a", "-p", "b"), "a build's ID or -p, not both"),
         (("run", "--resume", "--set", "a=b"), "--set goes with a profile"),
         (("run", "--resume"), "no build was started in this folder"),
     ],

@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv) or _without_words()
     try:
         _check_command(words)
-        args = _parsed(words)
+        args = parsed(words)
         _enable_gc()
         return _handled(args)
     except CliError as err:
@@ -143,7 +143,7 @@ def _handled(args: argparse.Namespace) -> int:
         raise CliError(f"{err.filename or 'writing the answer'}: {err.strerror or err}", FAILURE) from err
 
 
-def _parsed(words: Sequence[str]) -> argparse.Namespace:
+def parsed(words: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; what a sub-command does not know is an error that names that sub-command's own help."""
     args, unknown = build_parser(words[0] if words else "").parse_known_args(words)
     if unknown:

@@ -55,6 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Start the command and watch it; returns the build's own exit status, 130 when a person stopped it."""
+    if args.resume and args.profile is None:
+        args = _with_options_behind(args)
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     if args.remedy and (not args.resume or args.profile is not None):
         raise CliError("--remedy goes with --resume, and with a build's ID if it is not the last one of this folder")
@@ -136,12 +138,29 @@ def _start(args: argparse.Namespace, make: Callable[[str], BuildRequest]) -> int
     return show_own(start_build(checked, say, early.keep), screen)
 
 
+def _with_options_behind(args: argparse.Namespace) -> argparse.Namespace:
+    """Return the arguments with the options that stand behind the ID of the build to resume: `run --resume ID --plain`.
+    Behind a command they would be its own, so nobody has read them yet."""
+    build, *rest = args.words or [""]
+    if build.startswith("-") or not any(word.startswith("-") for word in rest):
+        return args
+    from stoker.cli.main import parsed
+
+    before = args.given[: len(args.given) - len(args.words)]
+    known = parsed([*before, *rest, build])
+    if known.profile is not None:
+        raise CliError("--resume takes a build's ID or -p, not both")
+    return known
+
+
 def _resume(args: argparse.Namespace, words: Sequence[str]) -> int:
     from stoker.launch.resume import ResumeRequest, resume
 
     screen = None if args.detach else pick_screen(args)
+    if words and words[0].startswith("-"):
+        raise CliError(f"run has no option {words[0]!r}; see 'stoker run --help'")
     if len(words) > 1:
-        raise CliError("--resume takes a build at most, behind all options: stoker run --resume --remedy ID")
+        raise CliError(f"--resume takes a build at most, and these are {len(words)}: {' '.join(words)}")
     wish = ResumeRequest(
         words[0] if words else None,
         args.remedy,
