@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 BUILD_FOLDERS = ("build", "out", "_build", "builddir", "release", "debug")
 """Usual names of the folder that a project is built in."""
 
+CONFIGURED = (("CMakeCache.txt", "CMakeLists.txt"), ("meson-private", "meson.build"), ("config.status", "configure"))
+"""What CMake, Meson or configure leaves in a build folder, and what it is configured from in the folder around it."""
+
 
 def command_build(
     words: Sequence[str],
@@ -51,14 +54,19 @@ def check_command(command: str) -> None:
 
 
 def default_name(words: Sequence[str]) -> str:
-    """Return the folder that is built, as people would name it: the project around `-C build`, otherwise the working
-    one."""
+    """Return the folder that is built, as people would name it: of a build folder the project around it."""
     folder = Path.cwd()
     if "-C" in words[:-1]:
         folder = Path(folder, words[words.index("-C") + 1]).resolve()
-    if folder.name.lower() in BUILD_FOLDERS and folder.parent.name:
+    if _is_build_folder(folder) and folder.parent.name:
         folder = folder.parent
     return folder.name or Path(words[0]).name
+
+
+def _is_build_folder(folder: Path) -> bool:
+    """Whether its name says so, or it was configured from the folder around it."""
+    marks = ((folder / here).exists() and (folder.parent / around).exists() for here, around in CONFIGURED)
+    return folder.name.lower() in BUILD_FOLDERS or any(marks)
 
 
 def window_of(cwd: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]) -> int:
