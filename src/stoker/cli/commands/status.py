@@ -39,7 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.build_id(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="JSON, for programs")
-    form.add_argument("--prometheus", action="store_true", help="metrics in Prometheus's text format")
+    form.add_argument(
+        "--prometheus",
+        action="store_true",
+        help="metrics in Prometheus's text format; needs: pip install 'stoker[metrics]'",
+    )
     parser.add_argument(
         "-o",
         "--output",
