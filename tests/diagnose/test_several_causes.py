@@ -60,6 +60,23 @@ def test_a_line_that_other_causes_print_too_leaves_the_cause_open(line: str, rul
     assert cause.heading.endswith("(several possible causes)")
 
 
+@pytest.mark.parametrize(
+    ("line", "is_open"),
+    [
+        ("main.cpp:3:12: error: 'undeclared' was not declared in this scope", False),
+        ("main.cpp:3:12: error: use of undeclared identifier 'undeclared'", False),
+        ("m.c:3:12: error: 'undeclared' undeclared (first use in this function)", False),
+        ('kernel.cu(3): error: identifier "undeclared" is undefined', False),
+        ("main.cpp:3:12: error: expected ';' before 'int'", False),
+        ("main.cpp:3:12: error: no matching function for call to 'f(int)'", True),
+    ],
+)
+def test_an_error_that_the_compiler_explains_whole_leaves_no_other_cause_open(line: str, *, is_open: bool) -> None:
+    """Of one undeclared name, with its line below, people asked which several causes that had."""
+    cause = first(f"{line}\n")
+    assert (cause.rule, cause.general) == ("compile-error", is_open)
+
+
 def test_a_rule_that_only_knows_the_kind_of_failure_is_not_definite() -> None:
     lesser = {rule.id for rule in shipped_rules() if rule.rank >= RANKS.index("general") and not rule.general}
     assert lesser == DECIDED_BY_ITS_LINE

@@ -281,7 +281,7 @@ def cause_of(match: Match) -> Cause:
         context=match.context,
         context_line=match.context_line,
         count=match.count,
-        general=match.rule.general,
+        general=match.rule.general and not any(words in match.text for words in match.rule.plain),
     )
 
 

@@ -33,6 +33,7 @@ ACTIONS = ("none", *ACTION_KINDS)
 _KEYS = (
     *("title", "why", "remedy", "rank", "general", "beside", "decides", "survivable", "follows", "action", "variable"),
     *(
+        "plain",
         "warning",
         "provided",
         "wordless",
@@ -113,6 +114,8 @@ class Rule:
     """Whether builds continue after it, so that any later failure comes before it."""
     general: bool = False
     """Whether the line alone does not decide the cause, so that it is shown as the likely place."""
+    plain: tuple[str, ...] = ()
+    """Words of lines that leave no other cause open, although the rule is general."""
     beside: tuple[str, ...] = ()
     """General rules for which this one is evidence: it decides the cause of a match of theirs, and is dropped without
     one. Its texts may name what that match names."""
@@ -194,6 +197,7 @@ def _rule(name: str, section: Section) -> Rule:
         action=section.choice("action", ACTIONS, "none"),
         variable=_variable(section),
         general=section.flag("general", default=False),
+        plain=section.words("plain"),
         beside=section.words("beside"),
         decides=section.words("decides"),
         follows=section.flag("follows", default=False) or section.flag("consequence", default=False),
