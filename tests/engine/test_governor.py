@@ -374,6 +374,22 @@ def test_a_job_runs_alone_when_a_person_says_so_and_then_the_others_go_on(world:
     see(lambda: world.stopped([births[0], births[2]]) == [False, False])
 
 
+def test_a_freeze_for_a_job_alone_has_its_end_in_the_record_like_any_other(world: World) -> None:
+    """Otherwise the newest decision is a freeze that is long over."""
+    births = world.start("a", "b", "c")
+    world.hand("job", jid=2, act="alone")
+    see(lambda: world.stopped(births) == [True, False, True])
+    assert not world.whys("thaw a")
+    world.hand("job", jid=2, act="together")
+    see(lambda: not world.stopped(births)[0])
+    assert [why.partition(";")[0] for why in world.whys("thaw a")] == ["nothing runs alone any more"]
+    world.hand("pause", now=True)
+    see(lambda: all(world.stopped(births)))
+    world.hand("resume")
+    see(lambda: not world.stopped(births)[0])
+    assert len(world.whys("thaw a")) == 1, "what a pause froze is told with the pause"
+
+
 def test_only_those_that_have_not_begun_wait_for_a_job_that_has_not_begun_itself(world: World) -> None:
     births = world.start("a", "b", "c", "d")
     see(lambda: world.stopped(births) == [False, False, True, True])

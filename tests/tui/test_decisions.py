@@ -62,6 +62,15 @@ def test_a_freeze_that_goes_on_counts_up_to_now() -> None:
     assert why.startswith(f"0:05 in all since {time_of_day(START)}; last:")
 
 
+def test_a_freeze_for_a_job_alone_is_not_gathered_with_those_for_memory() -> None:
+    assert gathered(
+        by("governor", 0, "freeze a.o", "b.o runs alone"),
+        by("governor", 2, "thaw a.o", "nothing runs alone any more"),
+        by("governor", 10, "freeze a.o"),
+        by("governor", 20, "thaw a.o"),
+    ) == [("freeze a.o", "for 0:02; b.o runs alone"), ("freeze a.o", "for 0:10; memory is short")]
+
+
 def test_the_wait_of_a_job_on_deck_is_one_entry_whoever_starts_it() -> None:
     holds = [by("governor", n, f"hold {n}.o", "needs up to 2.0 GiB") for n in (0, 1, 2)]
     starts = by("governor", 9, "admit 0.o", "needs up to 2.0 GiB"), by("ann", 9, "start 1.o", "by request")

@@ -29,9 +29,9 @@ interrupted: its scheduler was killed, or the build stopped, before it ended."""
 JobState = Literal["running", "frozen", "on_deck"]
 """on_deck: held at birth, before it did anything; frozen: stopped later, with the memory that it holds."""
 
-MovedBy = Literal["", "person", "word", "fallback"]
-"""person: requested for this very job; word: a person's pause or level holds it; fallback: it compiles here after all,
-and waits for its turn like a newborn; empty: the governor's own decision."""
+MovedBy = Literal["", "person", "word", "alone", "fallback"]
+"""person: requested for this very job; word: a person's pause or level holds it; alone: another job runs alone;
+fallback: it compiles here after all, and waits for its turn like a newborn; empty: the governor's own decision."""
 
 KilledBy = Literal["memory", "unknown", "shed", "person"]
 """memory: the kernel, for lack of memory, or the compiler itself when it was refused more; unknown: SIGKILL from an

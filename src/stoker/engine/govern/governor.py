@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stoker.decide.policy.calm import is_calm
 from stoker.decide.policy.decide import level_of, rule, with_order
@@ -239,18 +239,21 @@ class Governor:
         return [ev.Noticed("warning", f"{job.job.label} {text}")]
 
     def _freeze(self, job: ManagedJob, decision: Decision) -> list[ev.Event]:
-        job.moved_by = "word" if decision.by_word else ""
+        # What a pause or a level froze is reported with that; a freeze for a job alone is an entry, and so is its end.
+        job.moved_by = ("word" if decision.announced else "alone") if decision.by_word else ""
         if not decision.by_word:
             self._last_freeze = time.monotonic()
         moved = self._gate.moved(job, Life.FROZEN)
         return [moved] if decision.announced else [_decided(job, decision), moved]
 
     def _thaw(self, job: ManagedJob, decision: Decision) -> list[ev.Event]:
-        by_word, returned = job.moved_by == "word", job.moved_by == "fallback"
-        if by_word or returned:
+        before = job.moved_by
+        if before in ("word", "alone", "fallback"):
             job.moved_by = ""
+        if before == "alone":
+            decision = replace(decision, why=f"nothing runs alone any more; {decision.why}")
         moved = self._gate.moved(job, Life.RUNNING)
-        return [moved] if by_word or returned else [_decided(job, decision), moved]
+        return [moved] if before in ("word", "fallback") else [_decided(job, decision), moved]
 
     def _shed(self, job: ManagedJob, decision: Decision) -> list[ev.Event]:
         self._last_shed = time.monotonic()

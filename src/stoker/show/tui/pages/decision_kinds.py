@@ -93,7 +93,8 @@ def with_stops_gathered(
     entries: Sequence[DecisionEntry | Notice], frozen: Container[str], now: float, left_at: float | None = None
 ) -> list[DecisionEntry | Notice]:
     """Return the entries by time, with one for all freezes of a job by stoker, at the time of the last, and one for its
-    wait on deck, at the time when that began. Freezes before and after the user left, at `left_at`, are two entries.
+    wait on deck, at the time when that began. Freezes before and after the user left, at `left_at`, are two entries; so
+    are those for memory and those for a job that runs alone.
 
     `frozen` are the outputs of the jobs that are frozen now, at Unix time `now`. What a person decided stays.
     """
@@ -121,7 +122,8 @@ def _is_taken(
     own = not is_person(decision)
     if own and verb in ("freeze", "hold"):
         parts = found.setdefault((verb, name), [_Stops()])
-        if verb == "freeze" and left_at is not None and _begun_by(parts[-1], left_at) and decision.time > left_at:
+        before = parts[-1].decisions[-1] if parts[-1].decisions else None
+        if verb == "freeze" and before is not None and not _belong_together(before, decision, left_at):
             parts.append(_Stops())
         parts[-1].begin(decision)
         parts[-1].at = at
@@ -133,5 +135,13 @@ def _is_taken(
     return own and (verb == "thaw" or is_usual(decision))
 
 
-def _begun_by(stops: _Stops, time: float) -> bool:
-    return bool(stops.decisions) and stops.decisions[-1].time <= time
+def _belong_together(before: DecisionEntry, later: DecisionEntry, left_at: float | None) -> bool:
+    """Return whether two freezes of a job are one entry: both for memory, or both for a job that runs alone, which a
+    person asked for; and both on the same side of where the user left."""
+    return _is_for_one_alone(before) is _is_for_one_alone(later) and (
+        left_at is None or (before.time <= left_at) is (later.time <= left_at)
+    )
+
+
+def _is_for_one_alone(freeze: DecisionEntry) -> bool:
+    return freeze.why.endswith(" runs alone")
