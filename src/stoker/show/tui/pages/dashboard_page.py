@@ -182,7 +182,9 @@ def _failed_text(m: Moment, width: int, g: Glyphs) -> str:
 def _killed_text(state: BuildState, width: int) -> str:
     """Return how many jobs were killed and when they run again, as exactly as `width` allows."""
     drains = killed_text.drain_text(state)
-    return drains if drains and cell_len(drains) <= width else killed_text.outlook_text(state)
+    longer = f"{drains}, killed jobs first"
+    fitting = (text for text in (longer, drains) if drains and cell_len(text) <= width)
+    return next(fitting, killed_text.outlook_text(state))
 
 
 def _paused_text(m: Moment) -> str:

@@ -17,7 +17,6 @@ from textual.timer import Timer
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
 from stoker.model.units import format_bytes
-from stoker.show.remote_text import count
 from stoker.show.tui.pages.lines import Line, Part, elide_middle, wrap
 from stoker.show.tui.screens.boxes import Box, labelled
 
@@ -151,7 +150,8 @@ def stop_question(name: str, width: int) -> list[Line]:
 def kill_question(job: Job, state: BuildState, width: int) -> list[Line]:
     """Return the question before a job is killed: which job, what that costs, and what happens next."""
     held = f"pid {job.shown_pid}" + (f", {format_bytes(job.rss)}" if job.rss else "")
-    text = f"{_cost_of_kill(job, state)} stoker then runs the step again. It counts as killed, not as failed."
+    again = "stoker then runs the step again, with this job first; no key runs it sooner."
+    text = f"{_cost_of_kill(job, state)} {again} It counts as killed, not as failed."
     lines = [
         *_named(job, width),
         (Part(held, "text_dim"),),
@@ -164,18 +164,19 @@ def kill_question(job: Job, state: BuildState, width: int) -> list[Line]:
 
 def _cost_of_kill(job: Job, state: BuildState) -> str:
     """Return what the build tool does after the kill of a job. With the failure that is its last it starts nothing
-    more, and what waits on deck is lost to this attempt."""
+    more, but waits for what it has begun: what stoker holds on deck, too, since only a real failure drops that."""
     scheduler = state.schedulers.get(job.sid)
     allowed = None if scheduler is None else scheduler.failures
     if scheduler is None or allowed is None or scheduler.failed + scheduler.killed + 1 < allowed:
-        return "The build system sees a failed job and ends its step when the other running jobs have ended."
+        return "The build system sees a failed job, and ends its step when all that does not need it has ended."
     beside = [other for other in state.jobs.values() if other.sid == job.sid and other.jid != job.jid]
-    waiting = sum(other.state == "on_deck" for other in beside)
-    running = len(beside) - waiting
-    dropped = f"{count(waiting, 'waiting job')} {'is' if waiting == 1 else 'are'} dropped" if waiting else ""
-    finish = f"{running} {'finishes' if running == 1 else 'finish'} without new ones beside" if running else ""
-    cost = ", ".join(filter(None, (dropped, finish)))
-    return f"{scheduler.tool} takes it for a failure and starts nothing more{f': {cost}' if cost else ''}."
+    begun, waiting = len(beside), sum(other.state == "on_deck" for other in beside)
+    stops = f"{scheduler.tool} takes it for a failure and starts nothing more"
+    if not begun:
+        return f"{stops}."
+    on_deck = f"{waiting} of them on deck, " if waiting else ""
+    first = f"the {begun} others that it has begun, {on_deck}run to their end" if begun > 1 else "its last job ends"
+    return f"{stops}; first {first}."
 
 
 def ended_answer(job: Job, width: int) -> list[Line]:
