@@ -42,13 +42,26 @@ def test_a_place_that_is_only_for_plenty_is_not_said_to_be_taken() -> None:
     """The screen says "2 running of 3" then: "all 2 places are taken" would contradict it. What is true whatever memory
     is free comes first, as rows are short. Nor does it say that the cores are taken: two compilers that are just
     starting use next to nothing."""
-    busy = [live(n, kernel(peak=14), 50) for n in range(2)]
+    busy = [live(n, kernel(peak=14), 100) for n in range(2)]
     scarce = replace(view(busy, [candidate(9, light(14))], cores=3), spare=1)
-    assert reason(scarce, 9).why == "each core has its job; one more runs only if all peaks fit at once"
+    assert reason(scarce, 9).why == "each core has its job; the extra place is filled only if all peaks fit at once"
+
+
+def test_a_job_that_no_free_place_would_start_waits_for_memory_too() -> None:
+    """With 4 GiB free, jobs of 7 were said to wait for a core: not one could have started on it."""
+    busy = [live(n, light(13, seconds=100), 50) for n in range(2)]
+    waiting = [candidate(7, light(7)), candidate(8, light(2)), candidate(9, light(7))]
+    scarce = replace(view(busy, waiting, cores=3), spare=1)
+    wait = reason(scarce, 7)
+    assert wait.cause == "memory"
+    assert wait.why == "4.0 GiB unpromised above the reserve, less than its peak; each core has its job"
+    assert reason(scarce, 9) == wait, "one reason of all, however many there are"
+    assert reason(scarce, 8).cause == "place", "it would fit"
+    assert not reason(scarce, 7).is_news_after(wait)
 
 
 def test_a_job_that_a_person_froze_makes_no_memory_short() -> None:
-    """With plenty free the spare place is filled, and the next waits for a place."""
+    """With plenty free the extra place is filled, and the next waits for a place."""
     busy = [live(n, light(1), 1) for n in range(2)]
     mine = replace(live(8, light(1), 1), by_person=True)
     seen = replace(view(busy, [candidate(9, light(1)), candidate(10, light(1))], [mine], cores=3), spare=1)

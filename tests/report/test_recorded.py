@@ -14,6 +14,7 @@ from stoker.model.progress import progress_of
 from stoker.model.samples import JobSample, MachineSample
 from stoker.record.journal_reader import read_journal
 from stoker.report.job_records import MAX_POINTS
+from stoker.report.phases import waits
 from stoker.report.recorded import MAX_MOMENTS, RecordedBuild, recorded
 
 KILLED = Path(__file__).resolve().parents[1] / "model/recorded/killed-jobs.jsonl"
@@ -63,6 +64,25 @@ def test_a_job_has_its_waits_stops_and_memory() -> None:
     assert job.stops == ((1008.0, 1010.0),)
     assert (job.seconds, job.waiting, job.peak, job.cpu) == (3.0, 2.0, 600, 2.5)
     assert [(p.time, p.rss) for p in job.points] == [(1007.0, 300), (1009.0, 500)]
+
+
+def test_the_report_and_the_end_count_jobs_that_waited_for_memory_alike() -> None:
+    """The end said that 39 jobs had waited for memory, the report that 54 had, for their size, and mostly."""
+    born = [ev.JobStarted(n, 1, n, f"{n}.o", "cxx", 1004.0, state="on_deck") for n in (1, 2, 3)]
+    build = build_of(
+        [
+            *born,
+            ev.JobsWaiting((1,), "memory", "no room"),
+            ev.JobsWaiting((1, 2), "room", "kept for 1.o"),
+            ev.JobsWaiting((2, 3), "unknown", "its size is a guess"),
+            ev.JobMoved(1, "running"),
+            ev.JobMoved(1, "frozen"),
+            ev.JobsWaiting((1,), "memory", "no room"),
+        ]
+    )
+    counted = {cause: jobs for cause, _, jobs in waits(build.jobs)}
+    assert counted == {"memory": 2, "unknown": 2}
+    assert (build.state.restraint.held, build.state.restraint.after_first) == (2, 2)
 
 
 def test_a_kill_counts_whatever_is_heard_first() -> None:

@@ -176,7 +176,9 @@ class Job:
     """Seconds that it is predicted to run on a core of its own, as in events.JobStarted."""
     course: Course = field(default_factory=Course)
     held: bool = False
-    """Whether it has waited on deck for memory."""
+    """Whether it has waited for memory."""
+    after_first: bool = False
+    """Whether it has waited for the first job of an unknown kind."""
     short: bool = False
     """Whether it has been frozen for lack of memory."""
     host: str = ""
@@ -359,9 +361,11 @@ class HeldJob:
 
 @dataclass(frozen=True, slots=True)
 class Restraint:
-    """How many jobs waited on deck for memory; how often one was frozen for lack of it, and how many were."""
+    """How many jobs waited for memory, on deck or frozen, and how many for the first one of an unknown kind; how often
+    one was frozen for lack of memory, and how many were."""
 
     held: int = 0
+    after_first: int = 0
     frozen: int = 0
     frozen_jobs: int = 0
     longest: tuple[HeldJob, ...] = ()

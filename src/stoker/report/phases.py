@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from stoker.report.job_records import JobRecord
 from stoker.report.recorded import RecordedBuild
+from stoker.report.wait_causes import kind_of_cause
 
 MAX_TARGETS = 40
 """Targets that are listed one by one, those with most CPU time; the others are one."""
@@ -67,13 +68,14 @@ def target_of(output: str) -> str:
 
 
 def waits(jobs: Iterable[JobRecord]) -> list[tuple[str, float, int]]:
-    """Return what jobs waited for: the cause (events.WaitCause), seconds of all jobs together, how many jobs."""
+    """Return what jobs waited for: the cause as `kind_of_cause` gives it, seconds of all jobs together, how many jobs:
+    each once, as at the end of the build."""
     seconds: dict[str, float] = defaultdict(float)
     count: Counter[str] = Counter()
     for job in jobs:
         for cause, span in job.waited:
-            seconds[cause] += span
-            count[cause] += 1
+            seconds[kind_of_cause(cause)] += span
+        count.update({kind_of_cause(cause) for cause, _ in job.waited})
     longest = sorted(seconds, key=lambda cause: seconds[cause], reverse=True)
     return [(cause, seconds[cause], count[cause]) for cause in longest]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from stoker.model.reducers.job_events import SHORT_OF_MEMORY
+
 _CAUSES = {
     "place": "a place",
-    "memory": "memory for itself",
-    "room": "memory kept for a job before it",
+    "memory": "memory, for itself or kept for a job before it",
     "pressure": "less pressure on memory",
     "level": "a person's level",
     "paused": "a person's pause",
@@ -15,7 +16,12 @@ _CAUSES = {
     "unknown": "the first job of an unknown kind",
     "host": "a slot of another machine",
 }
-"""Causes of waiting (events.WaitCause)."""
+"""Causes of waiting (events.WaitCause), as `kind_of_cause` gives them."""
+
+
+def kind_of_cause(cause: str) -> str:
+    """Return the cause under which a report counts it: memory that is short is one, as on the screen at the end."""
+    return "memory" if cause in SHORT_OF_MEMORY else cause
 
 
 def cause_in_words(cause: str) -> str:

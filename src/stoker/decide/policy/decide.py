@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from stoker.decide.memory.outlook import PromisedMemory
 from stoker.decide.policy.admission import AdmissionRound, in_order
 from stoker.decide.policy.elsewhere import unblocked, within_slots
 from stoker.decide.policy.emergency import alarm, growing_jobs, passage, patience, stall, stop
@@ -137,11 +138,27 @@ def _full(view: View, level: int) -> Wait:
     """Say that as many jobs run as allowed, and if that is fewer than the level, what one more would need."""
     places, more = "the only place is taken" if level == 1 else f"all {level} places are taken", ""
     if level < level_of(view):
-        places, more = "each core has its job", "; one more runs only if all peaks fit at once"
+        extra = level_of(view) - level
+        filled = "the extra place is filled" if extra == 1 else f"{extra} extra places are filled"
+        places, more = "each core has its job", f"; {filled} only if all peaks fit at once"
     tokens = f", {view.tokens} more used by tools inside jobs" if view.tokens else ""
     busy = view.cores_taken and view.level is None  # a user's number says enough
     others = "; other programs keep the cores busy" if busy else ""
     return Wait("place", f"{places}{tokens}{others}{more}", key=f"{level} {view.tokens} {busy}")
+
+
+def _short_too(promise: PromisedMemory, turn: Turn, full: Wait) -> dict[int, Wait]:
+    """Return the reason of candidates that a free place alone would not start, as memory is too short for their peak.
+
+    They share one, so that a wide build whose places are taken says little.
+    """
+    if turn.deck_waits is not None or not turn.candidates:
+        return {}
+    room = max(0.0, promise.free())
+    places = full.why.partition(";")[0]
+    why = f"{format_bytes(room)} unpromised above the reserve, less than its peak; {places}"
+    short = Wait("memory", why, size=room)
+    return {c.jid: short for c in turn.candidates if c.curve.peak > room}
 
 
 def _waits(view: View, turn: Turn, rest: Wait, of: Mapping[int, Wait] | None = None) -> Waits:
@@ -156,7 +173,8 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
     view = situation.view
     slots = level - len(view.running)
     if slots <= 0 or not (turn.frozen or turn.candidates):
-        return Ruling(turn.holds, _waits(view, turn, _full(view, level)))
+        full = _full(view, level)
+        return Ruling(turn.holds, _waits(view, turn, full, _short_too(situation.promise, turn, full)))
     admissions = AdmissionRound(situation, slots, level, now)
     admissions.thaw(turn.frozen)
     if not admissions.decisions:
@@ -165,7 +183,9 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
         )
     waiting = in_order(turn.candidates, situation.capacity / level, level, situation.at_work)
     admissions.admit(waiting)
-    waits = _waits(view, turn, admissions.rest or _full(view, level), admissions.waits)
+    rest = admissions.rest or _full(view, level)
+    short = {} if admissions.rest else _short_too(admissions.promise, turn, rest)
+    waits = _waits(view, turn, rest, {**short, **admissions.waits})
     if view.running or any(d.action in ("admit", "thaw") for d in admissions.decisions):
         return Ruling((*turn.holds, *admissions.decisions), waits)
     if (patient := patience(view, turn.frozen, now)) is not None:

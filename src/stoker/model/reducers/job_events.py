@@ -80,19 +80,33 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
 
 def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, time: float) -> BuildState:
     waiting = [job for jid in e.jids if (job := state.jobs.get(jid)) is not None and job.state != "running"]
-    newly = sum(_is_held(job, e) and not job.held for job in waiting)
-    restraint = evolve(state.restraint, held=state.restraint.held + newly) if newly else state.restraint
+    held = sum(_is_held(e) and not job.held for job in waiting)
+    after = sum(_is_after_first(e) and not job.after_first for job in waiting)
+    restraint = state.restraint
+    if held or after:
+        restraint = evolve(restraint, held=restraint.held + held, after_first=restraint.after_first + after)
     explained = {job.jid: _explained(job, e, time) for job in waiting}
     return evolve(state, jobs={**state.jobs, **explained}, restraint=restraint)
 
 
-def _is_held(job: Job, e: ev.JobsWaiting) -> bool:
-    return e.cause in SHORT_OF_MEMORY and job.state == "on_deck"
+def _is_held(e: ev.JobsWaiting) -> bool:
+    return e.cause in SHORT_OF_MEMORY
+
+
+def _is_after_first(e: ev.JobsWaiting) -> bool:
+    return e.cause == "unknown"
 
 
 def _explained(job: Job, e: ev.JobsWaiting, time: float) -> Job:
-    """Return a job with the reason why it waits; one for lack of memory makes it one that was held."""
-    return evolve(job, waits=e.why, waits_for=e.cause, waits_since=time, held=job.held or _is_held(job, e))
+    """Return a job with the reason why it waits, and what it has ever waited for."""
+    return evolve(
+        job,
+        waits=e.why,
+        waits_for=e.cause,
+        waits_since=time,
+        held=job.held or _is_held(e),
+        after_first=job.after_first or _is_after_first(e),
+    )
 
 
 def at_least(expected: int | None, held: int) -> int | None:

@@ -197,9 +197,13 @@ def _course(m: Moment, width: int, room: int, g: Glyphs) -> list[Line]:
 
 def _restraint(state: BuildState) -> str:
     """Return how the governor kept the build within its memory; empty if it never had to."""
-    held, freezes = state.restraint.held, state.restraint.freezes
-    waited = f"{held} {'job' if held == 1 else 'jobs'} waited for memory"
-    return ", ".join([*([waited] if held else []), *([freezes] if freezes else [])])
+    restraint = state.restraint
+    waited = {"memory": restraint.held, "the first of an unknown kind": restraint.after_first}
+    counts = [f"{number} for {what}" for what, number in waited.items() if number]
+    if counts:
+        first, rest = counts[0].split(" ", 1)
+        counts[0] = f"{first} {'job' if first == '1' else 'jobs'} waited {rest}"
+    return ", ".join([*counts, *([restraint.freezes] if restraint.freezes else [])])
 
 
 def _waited(state: BuildState, g: Glyphs) -> str:
