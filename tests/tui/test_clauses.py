@@ -22,6 +22,8 @@ NEEDS = "needs up to 4.6 GiB within 2:10, 614 MiB unpromised above the reserve a
         (KEPT, 20, "memory is kept for…"),
         (NEEDS, 80, "needs up to 4.6 GiB, 614 MiB unpromised and 1.2 GiB for the RAM disk"),
         (NEEDS, 40, "needs up to 4.6 GiB"),
+        ("for 0:59; last: needs up to 2.0 GiB", 20, "for 0:59"),
+        ("last: needs up to 2.0 GiB", 20, "last: needs up to…"),
         ("frozen by hand; it goes on when it is thawed by hand", 30, "frozen by hand"),
     ],
 )

@@ -105,5 +105,6 @@ def test_time_is_without_the_time_frozen_and_says_so() -> None:
     (heavy,) = (replace(job, peak_rss=99 * GIB) for job in ended.history.slowest if job.output == NAME)
     ended = replace(ended, history=replace(ended.history, heaviest=(heavy,)))
     page = "\n".join(map(text_of, end_page.summary(at(ended), 120, 40, UNICODE)))
-    assert "slowest jobs, without time frozen" in page
-    assert "heaviest jobs, without time frozen" in page
+    assert "slowest jobs, minus time frozen" in page
+    assert "heaviest jobs, minus time frozen" in page
+    assert page.count(" peak") == 2, "the heads of both columns are whole"

@@ -378,6 +378,11 @@ def test_jobs_of_one_name_in_two_folders_are_told_apart_in_reasons() -> None:
     [
         ("memory is kept for src/kernel_42_big.cpp.o, and for what runs; 0 B unused", "kept for kernel_42_big "),
         ("memory is kept for src/kernel_43_of_a_long_name.cpp.o, and for what runs", "kept for kernel_43_of_a… "),
+        (
+            "its size is a guess: ~434 MiB; after SPIRV/SpvPostProcessing.cpp.o, as such jobs",
+            "after SpvPostProcessing ",
+        ),
+        ("its size is a guess: ~434 MiB; after glslangIntermediateLink.cpp.o, as such jobs", "after glslang"),
         ("src/kernel_07_big.cpp.o runs alone once 2 jobs have ended", "alone: waits for 2 "),
         ("src/kernel_42_big.cpp.o runs alone once 1 job has ended", "kernel_42_big runs alone "),
         ("everything is frozen until somebody unpauses the build", "everything is frozen "),

@@ -21,6 +21,9 @@ LEAST_NAME = 8
 _WITHIN = re.compile(r"(needs up to [\d.]+ \w+) (?:within [\d:]+|at once)(?=,)")
 """How soon a job would need the memory; less important than how much is unpromised."""
 
+_LONE_WORD = re.compile(r"(?:^|[;,] )\w+$")
+"""What stands before a colon and says nothing without what follows it: "last: …"."""
+
 _BRACKET = re.compile(r" \([^()]*\)$")
 
 
@@ -58,8 +61,10 @@ def shortened(text: str, whole: Container[str] = ()) -> list[str]:
     bare = " ".join(word if word.rstrip(",;:") in whole else word.rpartition("/")[2] or word for word in words)
     versions.append(bare)
     while (cut := max(bare.rfind(between) for between in BREAKS)) >= 0:
+        label = bare.startswith(": ", cut)
         bare = bare[:cut]
-        versions.append(bare)
+        if not (label and _LONE_WORD.search(bare)):
+            versions.append(bare)
     if bracket := _BRACKET.search(bare):
         versions.append(bare[: bracket.start()])
     return versions

@@ -84,9 +84,8 @@ class _Stops:
         since = time_of_day(self.decisions[0].time)
         now = "" if not last.what.startswith("freeze ") else ", frozen now" if frozen else ", thawed again"
         now = now if frozen or not self.open else ""  # it was killed
-        return replace(
-            last, what=f"{last.what} {number} times", why=f"{took} in all since {since}{now}; last: {last.why}"
-        )
+        # The reason of the last one first, as the entry has its time: what comes last is cut where there is no room.
+        return replace(last, what=f"{last.what} {number} times", why=f"{last.why}; {took} in all since {since}{now}")
 
 
 def with_stops_gathered(

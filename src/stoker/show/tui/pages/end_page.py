@@ -249,7 +249,7 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
 
 def _title(which: str, jobs: list[FinishedJob]) -> str:
     """Return the title of a list; if a job in it was frozen, it says that times exclude that."""
-    return f"{which} jobs" + (", without time frozen" if any(job.stood for job in jobs) else "")
+    return f"{which} jobs" + (", minus time frozen" if any(job.stood for job in jobs) else "")
 
 
 def _ranking(title: str, jobs: list[FinishedJob], width: int, rows: int, g: Glyphs) -> list[Line]:

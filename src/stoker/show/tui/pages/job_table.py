@@ -20,9 +20,9 @@ from stoker.model.text import clean
 from stoker.model.tool import TOOL_NAMES
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.input.pending import Act
-from stoker.show.tui.pages.clauses import clauses, shortened
+from stoker.show.tui.pages.clauses import LEAST_NAME, clauses, shortened
 from stoker.show.tui.pages.job_list import JobView, first_row, listed, names_of, seconds_of
-from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_path, fit, pad, width_of, wrap
+from stoker.show.tui.pages.lines import Line, Part, aimed, elide_end, elide_middle, elide_path, fit, pad, width_of, wrap
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.pages.names import found_text, matches, plain_name, short_name, stem
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -52,6 +52,7 @@ NEXT = "; next: "
 BRIEFLY = {
     "memory kept for ": "kept for ",
     "would have to be stopped at once": "would stop at once",
+    "waits after ": "after ",
 }
 """Beginnings of reasons, and shorter forms for rows that have no room for them and a name."""
 
@@ -337,11 +338,16 @@ def _briefly(why: str, job: Job, width: int, g: Glyphs, known: _Names) -> str:
     if (excess := cell_len(least()) - width) <= 0:
         named = job.state != "frozen" or "frozen" in why or cell_len(FROZEN + least()) > width
         return why if named else FROZEN + why
-    words = least().split(" ")
     return " ".join(
-        short_name(word, cell_len(word) - excess, known.stems, g.ellipsis) if stem(word) != word else word
-        for word in words
+        _short(word, cell_len(word) - excess, known, g) if stem(word) != word else word for word in least().split(" ")
     )
+
+
+def _short(name: str, width: int, known: _Names, g: Glyphs) -> str:
+    """Return an object's name in `width` cells, without its middle if no part of it is enough: a reason that ends
+    before the name says nothing."""
+    short = short_name(name, width, known.stems, g.ellipsis)
+    return elide_middle(short, width, g.ellipsis) if cell_len(short) > width >= LEAST_NAME else short
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,8 @@ def from_spans(spans: Iterable[Span]) -> Line:
 
 def section(title: str, width: int, g: Glyphs, tail: Sequence[Part] = ()) -> Line:
     """Return a heading inside a thin rule."""
+    # The clauses of the title that fit: what stands at the right heads columns.
+    title = whole_clauses(title, width - width_of(tail) - 1) or title
     head = Part(f"{title} ", "accent")
     room = width - cell_len(head.text) - width_of(tail)
     return fit((head, Part(g.rule * max(0, room), "rule"), *tail), width)
