@@ -435,6 +435,13 @@ async def test_a_question_about_a_build_that_has_ended_goes(keys: tuple[str, ...
     assert source.commands == []
 
 
+async def test_help_says_what_the_signs_of_figures_mean() -> None:
+    async with shown(live(), "question_mark", *["space"] * 40) as (app, _pilot):
+        words = " ".join(text_of(app).split())
+        assert "5.1/5.2+ It has exceeded that" in words
+        assert "one per core, and extra places" in words
+
+
 async def test_the_end_waits_for_whoever_reads_a_box() -> None:
     source = live()
     async with shown(source, "question_mark") as (app, pilot):

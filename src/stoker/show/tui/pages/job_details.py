@@ -16,7 +16,7 @@ from stoker.model.tool import TOOL_NAMES
 from stoker.model.units import format_bytes, format_duration, format_rough
 from stoker.show.killed_text import fate_text, how_text
 from stoker.show.tui.pages.job_list import since
-from stoker.show.tui.pages.job_table import dated_reason, job_host
+from stoker.show.tui.pages.job_table import dated_reason, job_host, of_expected
 from stoker.show.tui.pages.lines import Line, Part, pad, wrap
 from stoker.show.tui.pages.moment import time_of_day
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -30,8 +30,9 @@ TERMS = {
     "up to": "what is expected, plus the uncertainty of such jobs",
     "left": "what nobody holds now: what is free, to come of running jobs, and the reserve",
     "unpromised": "what is free, minus uncertainty and what is kept for others",
+    "extra place": "one beyond the cores, to fill the moments in which a job starts, ends or reads",
 }
-"""The figures of a reason that stand nowhere else on the screen, by those that do."""
+"""The words of a reason that stand nowhere else on the screen, by those that do."""
 
 OWN = "without the program itself, which jobs share"
 """What a job's memory leaves out, so that the sum over all jobs is less than what the build holds."""
@@ -118,14 +119,14 @@ def _present(job: Job, state: BuildState, now: float, g: Glyphs, pid: str) -> li
         else ("running for", _took(job.age(now), job.frozen_for(now))),
         *([] if waits else _used(job, g)),
     ]
-    if (expected := _expected(job, now)) is not None:
+    if (expected := _expected(job, now, g)) is not None:
         rows.append(("expected", expected))
     if state.estimate is not None and state.estimate.critical == job.jid:
         rows.append(("critical", "the longest chain of jobs to the end begins here"))
     return [*rows, *_whose(job, state)]
 
 
-def _expected(job: Job, now: float) -> str | None:
+def _expected(job: Job, now: float, g: Glyphs) -> str | None:
     """Return what a job is expected to need, and for how long; once it has exceeded that, what it has held or more."""
     if job.expected is None:
         return None
@@ -136,7 +137,9 @@ def _expected(job: Job, now: float) -> str | None:
     if job.expected > job.peak_rss:
         return f"{format_bytes(job.expected)} at its peak" + (f", for {about}" if about else "")
     holds = "holds" if job.rss == job.peak_rss else "held"
-    most = f"{format_bytes(job.peak_rss)} or more: it {holds} more than was expected"
+    figure = of_expected(job, g).partition("/")[2].partition(" ")[0]
+    in_table = f" ({figure} in the table)" if figure.endswith("+") else ""
+    most = f"{format_bytes(job.peak_rss)} or more{in_table}: it {holds} more than was expected"
     return most + (f"; it takes {about}" if about else "")
 
 

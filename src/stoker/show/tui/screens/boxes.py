@@ -33,6 +33,14 @@ MOUSE = (
 )
 """What the mouse does, if the terminal and the settings allow it."""
 
+FIGURES = (
+    ("2 of 3", "Jobs that run, and the level: one per core, and extra places, filled while the peaks of all jobs fit"),
+    ("~4.8 GiB", "Expected at its peak; it holds nothing yet"),
+    ("3.1/4.8", "A job's memory now, and what is expected at its peak"),
+    ("5.1/5.2+", "It has exceeded that: it needs what it has held, or more"),
+)
+"""What the figures of jobs on the dashboard mean."""
+
 T = TypeVar("T")
 
 
@@ -129,9 +137,10 @@ def help_lines(viewer: Viewer, width: int, here: actions.Scope) -> list[Line]:
             lines += [(), *((Part(piece, "text"),) for piece in wrap(f"not now: {why}", width, MAX_LINES))]
             for action in (a for other, a in idle if other == why):
                 lines += _help_of(action, viewer, "text_dim", width)
-    lines += [(), (Part("mouse", "accent bold"),)]
-    for does, what in MOUSE:
-        lines += labelled(does, "text bold", 9, what, "text_dim", width)
+    for title, texts in (*((("figures", FIGURES),) if "dashboard" in scopes else ()), ("mouse", MOUSE)):
+        lines += [(), (Part(title, "accent bold"),)]
+        for label, what in texts:
+            lines += labelled(label, "text bold", 9, what, "text_dim", width)
     return lines
 
 
