@@ -155,6 +155,20 @@ def test_samples_on_either_side_of_a_peak_teach_no_size_below_what_may_lie_betwe
     assert 26 * MIB < Curve(between.points).peak <= BASE + GROWTH * samples[-1][0]
 
 
+def test_a_job_of_a_second_or_two_whose_end_nobody_saw_is_bounded_and_remembered() -> None:
+    """g++ on a small file of glslang: 23 MiB were seen in the first half second, 56 MiB a build later."""
+    climb = record([(0.0, 2 * MIB), (0.02, 7 * MIB), (0.16, 23 * MIB)], seconds=1.35, ran=0.4)
+    assert climb is not None
+    assert climb.guessed, "a measurement, if there is one, counts instead"
+    assert climb.brief, "otherwise each build would take it for one of its class, which may be thirty times larger"
+    assert 56 * MIB < Curve(climb.points).peak <= 23 * MIB + GROWTH
+    script = record([(0.0, 2 * MIB), (0.1, 9 * MIB)], seconds=1.35, ran=0.4, tool="other")
+    assert script is not None
+    assert Curve(script.points).peak == 9 * MIB
+    long_unseen = record([(0.0, 2 * MIB), (0.5, 23 * MIB)], seconds=9.0, ran=0.4)
+    assert long_unseen is None or not long_unseen.brief, "nobody knows what it held in eight seconds"
+
+
 def test_a_climb_that_was_seen_is_measured_and_so_are_scripts() -> None:
     climb = record([(0.0, MIB), (0.19, 28 * MIB), (0.2, MIB)], seconds=0.4)
     flat = record([(0.2, 300 * MIB), (2.5, 290 * MIB)], seconds=2.6, tool="link")

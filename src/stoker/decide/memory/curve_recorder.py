@@ -126,6 +126,8 @@ class CurveRecorder:
             missed = _missed_peak(points) if tool in GROWS and record.count < KEPT else 0.0
             if seen and missed:
                 return RecordedCurve(_level(points, missed, points[-1].age), guessed=True, brief=True)
+            if not seen and (unseen := seconds - record.ran) <= UNSEEN_SECONDS:
+                return _bound_of_rest(points, tool, unseen)
             return RecordedCurve(_completed(points, record.count, tool), guessed=not seen)
         if points and seen and tool not in GROWS:
             return RecordedCurve(_level(points, max(LEAST_HELD, *(p.size for p in points)), LEAST_AGE))
@@ -158,6 +160,12 @@ def _bound(points: list[Point], tool: str, seconds: float) -> RecordedCurve:
     held = max((p.size for p in points), default=0.0)
     level = _level(points, max(held, BASE + _growth(tool) * age), max(age, LEAST_AGE))
     return RecordedCurve(level, guessed=True, brief=seconds <= UNSEEN_MOST)
+
+
+def _bound_of_rest(points: list[Point], tool: str, seconds: float) -> RecordedCurve:
+    """Bound what a job held that was measured at first, and then not for so many seconds until its end."""
+    held = max(p.size for p in points) + _growth(tool) * seconds
+    return RecordedCurve(_level(points, held, points[-1].age + seconds), guessed=True, brief=True)
 
 
 def _level(points: list[Point], held: float, seconds: float) -> tuple[Point, ...]:
