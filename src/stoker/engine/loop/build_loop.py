@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from stoker.contract.process import Key, lives
 from stoker.decide.policy.calm import answer_pause
@@ -84,6 +85,8 @@ class BuildLoop:
         self._last_tick = last_tick
         self._versions = Versions()
         self._scan = Scan({}, {})
+        self._scanned = 0.0
+        """When the last scan began, by the monotonic clock."""
         self._others: dict[str, Process] = {}
         """The foreign ninja that was last warned about, by the folder that both build in."""
 
@@ -91,6 +94,7 @@ class BuildLoop:
 
     def scan(self) -> None:
         """Scan the processes. The supervisor has announced the step of every command with a scheduler here."""
+        self._scanned = time.monotonic()
         self._scan = self._senses.scan(job.job.key for job in self._jobs.on_deck())
 
     async def tick(self, now: float, *, whole: bool) -> list[ev.Event]:
@@ -445,10 +449,15 @@ class BuildLoop:
         """Jobs on deck are left out: nothing changes there, and there may be hundreds."""
         known = ((use, self._jobs.by_key(use.job.key)) for use in report.running)
         return tuple(
-            JobSample(job.jid, use.rss, use.cpu_percent, use.phase, use.state, job.host, _phase_pid(use))
+            JobSample(job.jid, use.rss, use.cpu_percent, use.phase, self._shown(job, use), job.host, _phase_pid(use))
             for use, job in known
             if job is not None and not (job.counts and job.life is Life.ON_DECK)
         )
+
+    def _shown(self, job: ManagedJob, use: JobUse) -> Literal["running", "frozen"]:
+        """Return the state that a job's processes show. What was released after they were read runs: it showed the
+        deck."""
+        return "running" if job.life is Life.RUNNING and job.since >= self._scanned else use.state
 
 
 def _newborns(scan: Scan, report: JobReport) -> list[Newborn]:
