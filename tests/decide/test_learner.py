@@ -92,10 +92,24 @@ def test_small_and_large_sources_of_one_folder_are_known_and_another_kind_is_not
     learner = Learner(PRIORS)
     for number in range(12):
         size, seconds = ((16, 0.4), (190, 8), (0.7, 0.3))[number % 3]
-        learner.observe(f"f{number:02}.o", "cxx", measured(size * MIB, seconds))
-    akin, stranger = learner.expect("f99.o", "cxx"), learner.expect("heavy00.o", "cxx")
+        learner.observe(f"f{number:02}.bin", "other", measured(size * MIB, seconds))
+    akin, stranger = learner.expect("f99.bin", "other"), learner.expect("heavy00.bin", "other")
     assert akin.spread >= UNKNOWN_SPREAD
     assert (is_unknown(akin), is_unknown(stranger)) == (False, True)
+
+
+def test_no_compiler_waits_for_another_to_show_its_size() -> None:
+    """It takes memory as it works, so that the brake keeps up with it; a linker may map it all at once."""
+    learner = Learner(PRIORS)
+    for number in range(6):
+        for tool in ("cxx", "nvcc", "link"):
+            learner.observe(f"f{number:02}.{tool}", tool, measured((16, 190, 0.7)[number % 3] * MIB, 3))
+    told = {tool: learner.expect(f"heavy.{tool}", tool) for tool in ("cxx", "nvcc", "link")}
+    assert {tool: is_unknown(curve) for tool, curve in told.items()} == {
+        "cxx": False, "nvcc": False, "link": told["link"].spread >= UNKNOWN_SPREAD
+    }  # fmt: skip
+    assert all(told[tool].gradual for tool in ("cxx", "nvcc"))
+    assert not told["link"].gradual
 
 
 def test_jobs_with_the_same_flags_know_each_other() -> None:

@@ -36,6 +36,7 @@ class Curve:
     jobs. `bias` is the deviation that all jobs of its class share: it is wrong for all of them in the same direction.
     `source` says in a word or two where the curve comes from ("history", "prior nvcc"). `alike` is the number of
     finished jobs of this build whose names begin alike and that it rests on; 0 where it rests on none or on history.
+    `gradual`: whatever its size, the job takes memory as it works, as compilers do, and never in a leap.
     """
 
     points: tuple[Point, ...]
@@ -44,6 +45,7 @@ class Curve:
     bias: float = 0.0
     source: str = ""
     alike: int = 0
+    gradual: bool = False
     ages: tuple[float, ...] = field(init=False, repr=False, compare=False)
     sizes: tuple[float, ...] = field(init=False, repr=False, compare=False)
     peak: float = field(init=False, repr=False, compare=False)

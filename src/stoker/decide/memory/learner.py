@@ -62,6 +62,10 @@ HIT_SECONDS, HIT_SHARE = 2.0, 0.2
 is known, whose jobs may take far longer, it must also have stayed below that share of the memory. A job with its own
 history needs no such test, and ccache's preprocessing of a small source may hold as much as compiling it."""
 
+GRADUAL: frozenset[str] = frozenset({"cxx", "nvcc"})
+"""Tools that take memory as they work: g++ 105 to 130 MiB per CPU second, nvcc's cicc up to 200 (measured). A linker may
+map all that it needs within a moment."""
+
 MAX_CLASSES = 4096
 """Classes kept per build; the oldest is dropped. PyTorch has about 1,500 beginnings of names."""
 
@@ -282,7 +286,7 @@ def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None],
     shifted = replace(start, peak=start.peak + off.size.shift, time=start.time + off.time.shift)
     family = classes[-1]
     curve = shifted.after_all(*classes).curve(kind.prior.spread)
-    return replace(curve, alike=family.count) if family is not None else curve
+    return replace(curve, alike=family.count if family is not None else 0, gradual=kind.prior.tool in GRADUAL)
 
 
 def run_spread(runs: int, variance: float, first: float, least: float) -> float:

@@ -1,7 +1,8 @@
 """Unknown jobs start one by one until one of their kind has shown what it needs.
 
 A tool that no class describes may take all memory within a second, faster than it can be measured and stopped. If one
-does, stopping the others is enough; if eight grow together, it is not. Pure; knows no process and no clock.
+does, stopping the others is enough; if eight grow together, it is not. A compiler is slower: the brake keeps up with it,
+however large it becomes. Pure; knows no process and no clock.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from stoker.decide.policy.waits import Wait
 from stoker.model.units import format_bytes
 
 UNKNOWN_SPREAD = 0.75
-"""From this spread of size on, an expectation is only a guess. The classes of compilers are more certain than that even
-before anything was measured; a class without figures is once a job with a similar name has ended
-(decide/memory/belief.py)."""
+"""From this spread of size on, an expectation is only a guess. A class without figures is more certain once a job with a
+similar name has ended (decide/memory/belief.py)."""
 
 ENOUGH_ALIKE = 3
 """Finished jobs of one kind after which it is known, however much they differ: in a folder of small and large sources
@@ -33,8 +33,8 @@ WATCHED_SECONDS = 2.0
 
 
 def is_unknown(curve: Curve) -> bool:
-    """Return whether the expectation of a job is only a guess."""
-    return curve.spread >= UNKNOWN_SPREAD and curve.alike < ENOUGH_ALIKE
+    """Return whether the expectation of a job is only a guess, and the job may take memory in leaps."""
+    return not curve.gradual and curve.spread >= UNKNOWN_SPREAD and curve.alike < ENOUGH_ALIKE
 
 
 def one_by_one(view: View, turn: Turn, now: float) -> Turn:
