@@ -56,7 +56,7 @@ class Times:
     bare: dict[str, list[float]]
     stoker: list[float] = field(default_factory=list)
     inside: list[float] = field(default_factory=list)
-    """Of stoker's, from the start of the build's command to its end."""
+    """Of stoker's, from the start of the first job to the end of the build's command."""
 
     def over(self, version: str) -> list[float]:
         """Stoker over that ninja, in each round."""
@@ -92,7 +92,8 @@ class Bench:
         return time.monotonic() - begin
 
     def governed(self, ninja: str) -> tuple[float, float]:
-        """The same under stoker, whose history stays from build to build: the whole command, and ninja alone."""
+        """The same under stoker, whose history stays from build to build: the whole command, and from the first job's
+        start to the end of ninja."""
         self._fresh()
         words = self._stoker.argv("run", "--plain", "--", ninja, "-C", str(self._build))
         begin = time.monotonic()
@@ -103,7 +104,7 @@ class Bench:
         whole = time.monotonic() - begin
         newest = max(self._stoker.state.glob("stoker/builds/*/exit.json"), key=lambda file: file.stat().st_mtime)
         events = self._stoker.events(newest.parent.name)
-        begun = next(float(e["t"]) for e in events if e["type"] == "step_started")
+        begun = min(float(e["started"]) for e in events if e["type"] == "job_started")
         return whole, float(json.loads(newest.read_bytes())["ended"]) - begun
 
     def close(self) -> None:

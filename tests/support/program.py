@@ -90,6 +90,7 @@ class Stoker:
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "TERM": "xterm-256color",
         }
+        self.env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program does not compile itself at each start
         self.env.pop("CI", None)
         self.env.pop("NO_COLOR", None)
 
