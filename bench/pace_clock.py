@@ -4,8 +4,8 @@
 
 A first build under stoker teaches it and fills the page cache. Then bare ninja of either kind and stoker take turns, in
 an order that rotates by one each round; a ratio is taken within each round. Each build begins with a copy of the
-configured folder, and none is given a number of jobs. A round of all projects takes twelve minutes on two cores, the
-first builds four. Sources are fetched as for `bench.trust`. The exit status is 1 if a target is missed.
+configured folder, and none is given a number of jobs. A round of all projects takes twenty minutes on two cores, the
+first builds seven. Sources are fetched as for `bench.trust`. The exit status is 1 if a target is missed.
 """
 
 from __future__ import annotations

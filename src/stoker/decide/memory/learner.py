@@ -63,8 +63,8 @@ is known, whose jobs may take far longer, it must also have stayed below that sh
 history needs no such test, and ccache's preprocessing of a small source may hold as much as compiling it."""
 
 GRADUAL: frozenset[str] = frozenset({"cxx", "nvcc"})
-"""Tools that take memory as they work: g++ 105 to 130 MiB per CPU second, nvcc's cicc up to 200 (measured). A linker may
-map all that it needs within a moment."""
+"""Tools that take memory as they work: g++ 105 to 130 MiB per CPU second, nvcc's cicc up to 200 (measured). A linker
+may map all that it needs within a moment."""
 
 MAX_CLASSES = 4096
 """Classes kept per build; the oldest is dropped. PyTorch has about 1,500 beginnings of names."""

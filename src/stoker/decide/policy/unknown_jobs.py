@@ -1,8 +1,8 @@
 """Unknown jobs start one by one until one of their kind has shown what it needs.
 
 A tool that no class describes may take all memory within a second, faster than it can be measured and stopped. If one
-does, stopping the others is enough; if eight grow together, it is not. A compiler is slower: the brake keeps up with it,
-however large it becomes. Pure; knows no process and no clock.
+does, stopping the others is enough; if eight grow together, it is not. A compiler is slower: the brake keeps up with
+it, however large it becomes. Pure; knows no process and no clock.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from stoker.decide.policy.waits import Wait
 from stoker.model.units import format_bytes
 
 UNKNOWN_SPREAD = 0.75
-"""From this spread of size on, an expectation is only a guess. A class without figures is more certain once a job with a
-similar name has ended (decide/memory/belief.py)."""
+"""From this spread of size on, an expectation is only a guess. A class without figures is more certain once a job with
+a similar name has ended (decide/memory/belief.py)."""
 
 ENOUGH_ALIKE = 3
 """Finished jobs of one kind after which it is known, however much they differ: in a folder of small and large sources
