@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stoker.diagnose.dropped_blocks import failed_output, names_dropped, without_blocks
+from stoker.diagnose.dropped_blocks import IsDropped, failed_output, without_blocks
+from stoker.diagnose.output_parts import parts_of
 from stoker.model import events as ev
 from stoker.model.reduce import reduce_all
 from stoker.model.state import BuildState
@@ -24,6 +25,10 @@ def state(*events: ev.Event) -> BuildState:
         ev.FailureFound("link.o", "g++ -c link.cpp", 1, ("error",), 0, 9),
     )
     return reduce_all(ev.Record(i, float(i), e) for i, e in enumerate((*begin, *events), 1))
+
+
+def names_dropped(state: BuildState) -> IsDropped:
+    return parts_of(state)[-1].is_dropped
 
 
 def dropped(output: str, jid: int) -> tuple[ev.Event, ...]:

@@ -38,7 +38,6 @@ def test_a_killed_job_is_distinguished_from_one_that_failed(line: bytes) -> None
     assert killed_output(state())(line.replace(b"a.o", b"c.o")) == "", "nobody killed that"
 
 
-def test_a_line_of_an_attempt_before_is_still_about_a_killed_job() -> None:
-    assert killed_output(state(AGAIN), earlier=True)(b"FAILED: [code=137] a.o ") == "a.o"
+def test_a_job_that_was_killed_in_the_attempt_before_may_fail_in_this_one() -> None:
     error = ev.FailureFound("a.o", "g++ -c a.cpp", 1, ("error",), 200, 300)
     assert killed_output(state(AGAIN, error))(b"FAILED: [code=1] a.o ") == ""

@@ -148,3 +148,11 @@ def test_a_kill_is_asked_for_and_the_step_is_run_again(stoker: Stoker, terminal:
     assert (status["step"]["attempt"], status["progress"]["failed"], status["progress"]["killed"]) == (2, 0, 0)
     assert status["lost"]["person"]["jobs"] == 1
     assert all((folder / f"o{n}").exists() for n in range(COUNT))
+    assert b"FAILED: " in stoker.run("log", "--raw").stdout
+    reports = [line for line in stoker.run("log").stdout.decode().splitlines() if "FAILED: " in line]
+    assert all(re.match(r"\[killed by \S+; the build tool calls that a failure\] FAILED: ", line) for line in reports)
+    assert len(reports) == 1, "what else it calls failed has a line in common"
+    terminal.send("o")
+    terminal.wait_for("killed by")
+    terminal.send("E")
+    terminal.wait_for("0 lines that look like errors")

@@ -12,8 +12,9 @@ from typing import TextIO
 
 import pytest
 
-from stoker.model.state import BuildState, Failure, Job
+from stoker.model.state import BuildState, Failure, Job, LogPart, Step
 from stoker.model.update import Update
+from stoker.show import plain
 from stoker.show.json import run_json
 from stoker.show.plain import OutputText, run_plain
 
@@ -257,6 +258,27 @@ def test_a_failure_of_which_the_engine_knows_nothing_more_is_shown(tmp_path: Pat
     assert output.lines(None) == []
     output.state = state(0, 9, output=replace(BuildState().output, read=len(said)))
     assert "\n".join(output.lines(None)) + "\n" == said.decode()
+
+
+@pytest.mark.parametrize("chunk", [7, 1 << 18])
+def test_jobs_that_ran_again_are_one_line_however_the_output_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """Also where a later attempt fails at one of them."""
+    monkeypatch.setattr(plain, "CHUNK", chunk)
+    first = b"[1/9] CXX a.o\n" + b"".join(b"[2/9] CXX %d.o\nFAILED: %d.o \ng++ %d.cpp\n" % (n, n, n) for n in range(3))
+    second = b"[1/8] CXX 0.o\nFAILED: [code=1] 0.o \ng++ 0.cpp\n0.cpp:1: error: no\n"
+    path = tmp_path / "log"
+    path.write_bytes(first + second)
+    output = OutputText(FileLog(path), 0, colour=False)
+    failure = Failure(START, "0.o", "g++ 0.cpp", 1, (), len(first), len(first + second))
+    step = Step("build", 1, 1, attempt=2, log_start=len(first))
+    output.state = state(0, 9, failures=(failure,), step=step, repeated=(LogPart(0, len(first)),))
+    shown: list[str] = []
+    while output.offset < output.size():
+        shown += output.lines(output.size())
+    told = "stoker: 3 jobs were ended or discarded here, and ran again; the build tool reports each as FAILED"
+    assert [*shown, *output.finish()] == ["[1/9] CXX a.o", told, *second.decode().splitlines()]
 
 
 async def test_what_ninja_says_of_dropped_jobs_is_one_line_though_the_state_follows_the_output(tmp_path: Path) -> None:

@@ -390,6 +390,19 @@ def dropped(log_start: int = 0, count: int = 13) -> Story:
     return story.add(4, *(ev.JobFinished(None, 1, f"d{n}.cpp.o", "cxx", 0.0, "dropped") for n in range(count)))
 
 
+def repeated(log_start: int) -> Story:
+    """A build that is done: a person killed a job of its first attempt, which ends where the second one's output
+    starts, at byte `log_start`."""
+    story = started().add(1, ev.StepStarted(1, 1, "build", ("ninja",), 7))
+    story.add(2, ev.SchedulerStarted(1, "ninja", 8, "/src", "1.13", 9))
+    story.add(3, ev.JobStarted(1, 1, 5001, "killed.cpp.o", "cxx", START))
+    story.add(3, ev.JobKilled("killed.cpp.o", "person", GIB, 1, "ann"))
+    story.add(3, ev.JobFinished(1, 1, "killed.cpp.o", "cxx", 9.0, "failed", GIB))
+    story.add(4, ev.SchedulerEnded(1), ev.StepStarted(1, 1, "build", ("ninja",), 9, 2, log_start=log_start))
+    story.add(5, ev.SchedulerStarted(2, "ninja", 10, "/src", "1.13", 9))
+    return story.add(9, ev.SchedulerEnded(2), ev.StepEnded(1, 0), ev.BuildEnded("done", 0, ""))
+
+
 def dropped_log(lines: int, count: int = 13) -> bytes:
     """What ninja prints of it: the error, then a block of each dropped job, and what the other jobs say meanwhile."""
     command = f"/usr/bin/c++ -DAT_PER_OPERATOR_HEADERS {'-Iaten/src ' * 30}-O2 -c -o "

@@ -7,7 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.diagnose.dropped_blocks import names_dropped, without_blocks
+from stoker.diagnose.dropped_blocks import without_blocks
+from stoker.diagnose.output_parts import parts_of
+from stoker.model.state import BuildState
 from stoker.show.tui.folded_log import FoldedLog
 from stoker.show.tui.text_log import LogLine
 
@@ -15,6 +17,9 @@ from . import builds
 from .builds import FakeLog
 
 STATE = builds.dropped().state
+AGAIN = builds.repeated(40).state
+"""The first forty bytes are of an attempt after which the step ran again."""
+
 PIECES = (
     b"[1/9] CXX x.o",
     b"FAILED: [code=137] d.o ",
@@ -38,23 +43,35 @@ def shown(lines: list[LogLine]) -> list[bytes | int]:
     return [line.dropped or line.raw for line in lines]
 
 
-@given(logs)
-def test_it_shows_what_stoker_log_prints(data: bytes) -> None:
-    lines = FoldedLog(FakeLog(data), STATE).lines(0, 99)
-    assert shown(lines) == list(without_blocks(rows_of(data), names_dropped(STATE)))
+def printed(data: bytes, state: BuildState) -> list[bytes | int]:
+    """What `stoker log` prints."""
+    parts, at = parts_of(state), 0
+    rows: list[list[bytes]] = [[] for _ in parts]
+    for row in rows_of(data):
+        rows[max(n for n, part in enumerate(parts) if part.start <= at)].append(row)
+        at += len(row) + 1
+    return [piece for part, of in zip(parts, rows, strict=True) for piece in without_blocks(of, part.is_dropped)]
+
+
+@given(logs, st.sampled_from([STATE, AGAIN]))
+def test_it_shows_what_stoker_log_prints(data: bytes, state: BuildState) -> None:
+    lines = FoldedLog(FakeLog(data), state).lines(0, 99)
+    assert shown(lines) == printed(data, state)
     assert [line.next for line in lines][:-1] == [line.start for line in lines][1:], "no byte is lost between lines"
 
 
-@given(logs, st.integers(0, 300), st.integers(0, 25))
-def test_every_place_and_every_move_meets_the_same_lines(data: bytes, offset: int, count: int) -> None:
-    log = FoldedLog(FakeLog(data), STATE)
+@given(logs, st.integers(0, 300), st.integers(0, 25), st.sampled_from([STATE, AGAIN]))
+def test_every_place_and_every_move_meets_the_same_lines(
+    data: bytes, offset: int, count: int, state: BuildState
+) -> None:
+    log = FoldedLog(FakeLog(data), state)
     lines = log.lines(0, 99)
     starts = [line.start for line in lines]
     for at, line in enumerate(lines):
-        found = FoldedLog(FakeLog(data), STATE).lines(line.start, count)
+        found = FoldedLog(FakeLog(data), state).lines(line.start, count)
         assert shown(found) == shown(lines[at : at + count])
     if offset < len(data):
-        start = FoldedLog(FakeLog(data), STATE).start_of(offset)
+        start = FoldedLog(FakeLog(data), state).start_of(offset)
         assert start == max(s for s in starts if s <= offset)
         assert log.back(start, count) == starts[max(0, starts.index(start) - count)]
     tail = log.lines(log.tail(max(1, count)), max(1, count))
@@ -70,8 +87,8 @@ def test_a_run_of_any_length_is_read_in_bounded_pieces() -> None:
     assert source.longest_read <= 100_000
 
 
-def test_an_attempt_before_keeps_its_lines() -> None:
-    """Which of its jobs were dropped is not known any more."""
+def test_a_step_before_keeps_its_lines() -> None:
+    """It is done: whatever it calls failed was none of what stoker dropped."""
     before = b"[1/9] CXX d.o\nFAILED: [code=137] d.o \nc++ d.cpp\n"
     log = FoldedLog(FakeLog(before * 2), builds.dropped(log_start=len(before)).state)
     assert shown(log.lines(0, 9)) == [*rows_of(before), 1]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from stoker.model import events as ev
+from stoker.model.state import BuildState
 from stoker.model.units import format_bytes
 from stoker.show.tui.pages.lines import text_of as plain
 from stoker.show.tui.screens.output_screen import ABOVE, OutputScreen
@@ -316,6 +317,30 @@ async def test_the_next_error_is_none_of_a_dropped_job() -> None:
             await searched(pilot)
             tops.append(text_of(app).splitlines()[ABOVE])
         assert [top.split(" ")[0] for top in tops] == ["FAILED:", "Foo.cpp:203:9:", "ninja:", "FAILED:"]
+
+
+def twice(count: int = 41) -> tuple[BuildState, bytes]:
+    """A build that is done: of its first attempt a job was killed and so many were dropped, and all ran again."""
+    reports = [f"[{n}/99] CXX d{n}.o\nFAILED: d{n}.o \nc++ -c -o d{n}.o d{n}.cpp\n" for n in range(count)]
+    killed = "[9/99] CXX killed.cpp.o\nFAILED: killed.cpp.o \nc++ killed.cpp\n"
+    first = "".join(["[1/99] CXX a.o\n", killed, *reports, "ninja: build stopped: subcommand failed.\n"]).encode()
+    second = "".join(f"[{n}/{count}] CXX d{n}.o again\n" for n in range(count)).encode()
+    return builds.repeated(len(first)).state, first + second
+
+
+async def test_a_build_that_is_done_has_no_error_of_jobs_that_ran_again() -> None:
+    state, log = twice()
+    async with shown(FakeSource(state, log=log), "o", "home") as (app, pilot):
+        seen = text_of(app)
+        assert "41 jobs were ended or discarded here, and ran again" in seen
+        assert "d0.o again" in seen, "they take one line"
+        assert "killed by ann; the build tool calls that a failure: FAILED: killed.cpp.o" in seen
+        await pilot.press("e")
+        await searched(pilot)
+        assert "no error found" in text_of(app)
+        await pilot.press("E")
+        await searched(pilot)
+        assert "0 lines that look like errors" in text_of(app)
 
 
 async def test_a_jump_into_what_is_left_out_shows_the_line_that_stands_for_it() -> None:

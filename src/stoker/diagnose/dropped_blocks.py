@@ -1,5 +1,5 @@
 """Finds what ninja and make print about jobs that were dropped before they began, or interrupted: none of it says why
-the build failed.
+the build failed. Which jobs those are, `output_parts` says.
 
 For each such job ninja prints its status line (`[39/69] Building b.o`), `FAILED: b.o`, and the command; make prints one
 line. Knows nothing of screens.
@@ -11,9 +11,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from stoker.diagnose.killed_lines import killed_output
-from stoker.model.killed import last_death_of
-from stoker.model.state import BuildState
 from stoker.model.text import clean
 
 IsDropped = Callable[[bytes], bool]
@@ -22,33 +19,6 @@ IsDropped = Callable[[bytes], bool]
 _STATUS = re.compile(rb"(?:\x1b\[[0-9;]{0,20}[mK])*\[\d{1,7}/\d{1,7}\] ")
 _WORDS = (b"FAILED: ", b"*** [")
 _CODE = re.compile(rb"\[code=\d{1,3}\] ")
-_HEAD = 8192
-"""Bytes of a line that are looked at."""
-
-
-def has_dropped(state: BuildState) -> bool:
-    """Whether any job was dropped or interrupted, so that the output may contain such blocks."""
-    return any(scheduler.dropped or scheduler.interrupted for scheduler in state.schedulers.values())
-
-
-def was_stopped(state: BuildState) -> bool:
-    """Whether the build is being stopped or was, so that such blocks may be about jobs that the stop ended."""
-    return state.phase in ("stopping", "stopped")
-
-
-def names_dropped(state: BuildState) -> IsDropped:
-    """Return a test for lines that report a job as failed that was dropped or interrupted in the last attempt."""
-    if not has_dropped(state):
-        return lambda _: False
-    output_of = killed_output(state)
-
-    def is_dropped(line: bytes) -> bool:
-        if find_failed(line) < 0:
-            return False
-        output = output_of(line[:_HEAD])
-        return bool(output) and last_death_of(state, output) is None
-
-    return is_dropped
 
 
 def find_failed(text: bytes, start: int = 0) -> int:

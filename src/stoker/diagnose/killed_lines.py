@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from stoker.model.killed import failed_steps, last_death_of
+from stoker.model.killed import failed_steps, has_dropped, last_death_of
 from stoker.model.state import MAX_FAILURES, BuildState
 from stoker.model.text import clean
 
@@ -18,8 +18,13 @@ _SAID = re.compile(
     r"|\S{0,200}make(?:\[\d{1,4}+\])?: \*\*\* \[(?:[^\]\s]{1,400}: )?([^\]\s]{1,4096})\] (?:Killed|Error 137)$"
 )
 
+_ANY_CODE = re.compile(r"\s{0,200}+FAILED: (?:\[code=\d{1,3}\] )?([^\s\[]\S{0,4096}+)")
+
 IsKilledLine = Callable[[str | bytes], bool]
 """Whether a line only says that a job was killed or dropped."""
+
+OutputOf = Callable[[str | bytes], str]
+"""Returns the output of the killed or dropped job that a line calls failed; empty for any other line."""
 
 
 def names_killed(state: BuildState) -> IsKilledLine:
@@ -28,21 +33,31 @@ def names_killed(state: BuildState) -> IsKilledLine:
     return lambda line: bool(output_of(line))
 
 
-def killed_output(state: BuildState, *, earlier: bool = False) -> Callable[[str | bytes], str]:
-    """Return a function from a line to the output that it names; "" for any other line.
+def killed_output(state: BuildState) -> OutputOf:
+    """Return the function for lines of the last attempt.
 
-    `earlier`: for attempts before the last. A failure in the journal is a real one, unless the job was killed. If there
-    were more failures than the journal lists, it is unknown which are real, so all count as real.
+    A failure in the journal is a real one, unless the job was killed. If there were more failures than the journal
+    lists, it is unknown which are real, so all count as real.
     """
-    dropped = not earlier and any(s.dropped or s.interrupted for s in state.schedulers.values())
+    dropped = has_dropped(state)
     if not (dropped or state.killed) or len(state.failures) >= MAX_FAILURES:
         return lambda _: ""
     failed = {clean(failure.output) for failure in failed_steps(state)}
 
     def output_of(line: str | bytes) -> str:
-        said = _SAID.match(clean(line).rstrip())
-        output = (said[1] or said[2]) if said is not None else ""
+        output = _output_in(_SAID.match(clean(line).rstrip()))
         ours = output and output not in failed and (dropped or last_death_of(state, output) is not None)
         return output if ours else ""
 
     return output_of
+
+
+def repeated_output(line: str | bytes) -> str:
+    """Return the output of the job that a line calls failed in an attempt in which nothing failed by itself; empty for
+    any other line."""
+    text = clean(line).rstrip()
+    return _output_in(_ANY_CODE.match(text) or _SAID.match(text))
+
+
+def _output_in(said: re.Match[str] | None) -> str:
+    return next(filter(None, said.groups()), "") if said is not None else ""

@@ -6,10 +6,15 @@ Pure. Unaware of events, and of who kills and why.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from stoker.model.events import KilledBy
 from stoker.model.state import BuildState, Failure, FinishedJob, KilledJob
 from stoker.model.tool import is_build_tool
+
+DroppedBy = Literal["failure", "kill", "stop", "rerun"]
+"""Why jobs were dropped or interrupted: others had failed, or were killed; the build was stopped; or any of that, and
+the step ran again."""
 
 BY_THE_SYSTEM = ("memory", "unknown")
 """Killers whose victims count as failed if nobody runs them again, and nothing else made the build fail."""
@@ -32,6 +37,12 @@ def killed_in_attempt(state: BuildState) -> list[KilledJob]:
     """Return the jobs that were killed in this attempt at the step, the first one first."""
     attempt = attempt_of(state)
     return [death for death in state.killed if death.attempt == attempt]
+
+
+def has_dropped(state: BuildState) -> bool:
+    """Return whether jobs were dropped or interrupted in this attempt at the step."""
+    now = (state.step.index if state.step is not None else 1, attempt_of(state))
+    return any((s.dropped or s.interrupted) and (s.step, s.attempt) == now for s in state.schedulers.values())
 
 
 def last_death_of(state: BuildState, output: str) -> KilledJob | None:

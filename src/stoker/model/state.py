@@ -34,6 +34,7 @@ MAX_LONGEST = 3
 MAX_NOTICES = 100
 MAX_OCCASIONS = 8
 MAX_RECENT = 50
+MAX_REPEATED = 100
 MAX_SCHEDULERS = 200
 
 Fate = Literal["ok", "failed", "unknown", "killed", "interrupted"]
@@ -419,6 +420,14 @@ class OutputUse:
 
 
 @dataclass(frozen=True, slots=True)
+class LogPart:
+    """A part of the output: from byte `start` up to byte `end`."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobHistory:
     """Jobs that have ended: the last ones, the largest, the slowest, and how many did not fail, by tool."""
 
@@ -473,6 +482,8 @@ class BuildState:
     disk_written: int = 0
     """Bytes that the build wrote to disks, less what was deleted before it got there."""
     output: OutputUse = field(default_factory=OutputUse)
+    repeated: tuple[LogPart, ...] = ()
+    """The output of attempts after which their step ran again: a step does only if nothing in it failed by itself."""
     estimate: Estimate | None = None
     timeline: Timeline = field(default_factory=Timeline)
     recent: Timeline = field(default_factory=lambda: Timeline(spacing=RECENT_SPACING))

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from stoker.model.events import KilledBy
 from stoker.model.killed import (
+    DroppedBy,
     all_failed_by_themselves,
     attempt_of,
     failed_by_itself,
@@ -122,16 +123,17 @@ def mark_text(state: BuildState, output: str) -> str:
     return f"{how}; the build tool calls that a failure"
 
 
-def dropped_text(count: int, *, stopped: bool = False) -> str:
-    """Return the line that replaces everything a build tool prints about jobs that were dropped or, in a build that was
-    `stopped`, interrupted."""
-    if stopped:
-        jobs, each = ("1 job was", "it") if count == 1 else (f"{count} jobs were", "each")
-        return f"{jobs} ended by the stop or discarded before it; the build tool reports {each} as FAILED"
-    jobs, each = (
-        ("1 job that had not started was", "it") if count == 1 else (f"{count} jobs that had not started were", "each")
-    )
-    return f"{jobs} discarded after the failure; the build tool reports {each} as FAILED"
+def dropped_text(count: int, by: DroppedBy = "failure") -> str:
+    """Return the line that replaces everything a build tool prints about jobs that were dropped or interrupted: how
+    many, and what `by`."""
+    jobs, were, each = ("1 job", "was", "it") if count == 1 else (f"{count} jobs", "were", "each")
+    what = {
+        "failure": f"{jobs} that had not started {were} discarded after the failure",
+        "kill": f"{jobs} that had not started {were} discarded after the kill",
+        "stop": f"{jobs} {were} ended by the stop or discarded before it",
+        "rerun": f"{jobs} {were} ended or discarded here, and ran again",
+    }[by]
+    return f"{what}; the build tool reports {each} as FAILED"
 
 
 def end_text(state: BuildState, jid: int, output: str) -> str:

@@ -14,14 +14,9 @@ import time
 from collections import deque
 from typing import NamedTuple, TextIO
 
-from stoker.diagnose.dropped_blocks import (
-    BlockFilter,
-    failed_output,
-    find_failed,
-    has_dropped,
-    names_dropped,
-    was_stopped,
-)
+from stoker.diagnose.dropped_blocks import BlockFilter, failed_output, find_failed
+from stoker.diagnose.output_parts import OutputPart, folds_any, part_at, parts_of
+from stoker.model.killed import has_dropped
 from stoker.model.progress import not_run, progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
@@ -151,27 +146,30 @@ class OutputText:
 
     def lines(self, end: int | None) -> list[str]:
         """Return the lines of the next portion. `end` is where the log ends; None if the build still writes."""
-        data = self._log.read(self.offset, CHUNK if end is None else min(CHUNK, end - self.offset))
-        if end is None:
+        part = part_at(parts_of(self.state), self.offset)
+        limit = part.end if end is None else min(part.end, end)
+        data = self._log.read(self.offset, min(CHUNK, limit - self.offset))
+        if end is None and part.by != "rerun":
             data = self._certain(data)
         self.offset += len(data)
-        if not has_dropped(self.state):
+        if not folds_any(self.state):
             return _output_lines(self._splitter, data, colour=self._colour)
-        is_dropped = names_dropped(self.state)
         lines = self._splitter.feed(data)
-        return [self._line(piece) for line in lines for piece in self._blocks.feed(line, is_dropped)]
+        shown = [self._line(piece, part) for line in lines for piece in self._blocks.feed(line, part.is_dropped)]
+        if self.offset == part.end:
+            shown += [self._line(piece, part) for piece in self._blocks.finish()]
+        return shown
 
     def finish(self) -> list[str]:
         """Return the last lines, when nothing more will be read."""
-        is_dropped = names_dropped(self.state)
-        last = [piece for line in self._splitter.finish() for piece in self._blocks.feed(line, is_dropped)]
-        return [self._line(piece) for piece in (*last, *self._blocks.finish())]
+        part = part_at(parts_of(self.state), self.offset)
+        last = [piece for line in self._splitter.finish() for piece in self._blocks.feed(line, part.is_dropped)]
+        return [self._line(piece, part) for piece in (*last, *self._blocks.finish())]
 
-    def _line(self, piece: bytes | int) -> str:
+    def _line(self, piece: bytes | int, part: OutputPart) -> str:
         if isinstance(piece, bytes):
             return _output_line(piece, colour=self._colour)
-        text = killed_text.dropped_text(piece, stopped=was_stopped(self.state))
-        return sgr([Span(f"stoker: {text}", _DIM)], colour=self._colour)
+        return sgr([Span(f"stoker: {killed_text.dropped_text(piece, part.by)}", _DIM)], colour=self._colour)
 
     def _certain(self, data: bytes) -> bytes:
         """Return `data` up to the first failed job that may still turn out to be dropped.

@@ -7,15 +7,14 @@ import io
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Any
 
 from stoker.cli import arguments, streams
 from stoker.cli.screen import in_colour
 from stoker.cli.which_build import find
 from stoker.config.regular import open_regular
-from stoker.diagnose.dropped_blocks import has_dropped, names_dropped, was_stopped, without_blocks
-from stoker.diagnose.killed_lines import killed_output
+from stoker.diagnose.dropped_blocks import without_blocks
+from stoker.diagnose.output_parts import OutputPart, folds_any, parts_of
 from stoker.model.state import BuildState
 from stoker.model.text import Ink, Span, sgr, spans
 from stoker.record.builds import final_state, is_live
@@ -34,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the output: into a pipe or file as it is, onto a terminal only harmless text and colour.
 
-    One line replaces what the build tool prints of jobs that were dropped before they began, as far as that is known;
-    `--raw` gives every byte.
+    One line replaces what the build tool prints of jobs that were dropped before they began, as far as that is known,
+    and a line that calls a killed job failed says that it was killed; `--raw` gives every byte.
     """
     paths = find(args.id)
     try:
@@ -62,44 +61,52 @@ def _copy(file: Any) -> None:
 
 def _show(file: Any, state: BuildState, *, terminal: bool) -> None:
     """What the file has left."""
-    if not terminal and not has_dropped(state):
+    if not terminal and not folds_any(state) and not state.killed:
         _copy(file)
         return
-    begin = state.step.log_start if state.step is not None else 0
-    before, now = _lines(file, begin), without_blocks(_lines(file, None), names_dropped(state))
-    if terminal:
-        _on_terminal(before, state, earlier=True)
-        _on_terminal(now, state, earlier=False)
-    else:
-        _into_pipe(chain(before, now), state)
+    for part in parts_of(state):
+        pieces = without_blocks(_lines(file, part.end), part.is_dropped)
+        if terminal:
+            _on_terminal(pieces, part, state)
+        else:
+            _into_pipe(pieces, part, state)
     sys.stdout.flush()
 
 
-def _on_terminal(pieces: Iterable[bytes | int], state: BuildState, *, earlier: bool) -> None:
-    """Harmless lines; those that call a job failed which was killed say so."""
-    output_of, colour = killed_output(state, earlier=earlier), in_colour()
+def _on_terminal(pieces: Iterable[bytes | int], part: OutputPart, state: BuildState) -> None:
+    """Harmless lines."""
+    colour = in_colour()
     for piece in pieces:
         if isinstance(piece, int):
-            print(sgr((Span(_dropped(piece, state), Ink(dim=True)),), colour=colour))
+            print(sgr((Span(_dropped(piece, part), Ink(dim=True)),), colour=colour))
             continue
-        output = output_of(piece)
-        mark = (Span(f"[{killed_text.mark_text(state, output)}] ", Ink(fg="magenta")),) if output else ()
-        print(sgr((*mark, *spans(piece.rstrip(b"\n"))), colour=colour))
+        mark = _mark(piece, part, state)
+        said = (Span(mark, Ink(fg="magenta")),) if mark else ()
+        print(sgr((*said, *spans(piece.rstrip(b"\n"))), colour=colour))
 
 
-def _into_pipe(pieces: Iterable[bytes | int], state: BuildState) -> None:
+def _into_pipe(pieces: Iterable[bytes | int], part: OutputPart, state: BuildState) -> None:
     """Lines as they are."""
     for piece in pieces:
-        streams.write_bytes(piece if isinstance(piece, bytes) else f"{_dropped(piece, state)}\n".encode())
+        if isinstance(piece, int):
+            streams.write_bytes(f"{_dropped(piece, part)}\n".encode())
+        else:
+            streams.write_bytes(_mark(piece, part, state).encode() + piece)
 
 
-def _dropped(count: int, state: BuildState) -> str:
-    return f"stoker: {killed_text.dropped_text(count, stopped=was_stopped(state))}"
+def _mark(line: bytes, part: OutputPart, state: BuildState) -> str:
+    """What stands before a line that calls a job failed which was killed."""
+    output = part.output_of(line)
+    return f"[{killed_text.mark_text(state, output)}] " if output else ""
 
 
-def _lines(file: Any, end: int | None) -> Iterator[bytes]:
+def _dropped(count: int, part: OutputPart) -> str:
+    return f"stoker: {killed_text.dropped_text(count, part.by)}"
+
+
+def _lines(file: Any, end: int) -> Iterator[bytes]:
     """The lines from here on, up to the one that reaches byte `end`; long ones in pieces."""
     position = file.seek(0, io.SEEK_CUR)
-    while (end is None or position < end) and (line := file.readline(1 << 16)):
+    while position < end and (line := file.readline(1 << 16)):
         position += len(line)
         yield line

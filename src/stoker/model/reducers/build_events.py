@@ -11,10 +11,12 @@ from stoker.model.state import (
     MAX_DECISIONS,
     MAX_NOTICES,
     MAX_OCCASIONS,
+    MAX_REPEATED,
     BuildState,
     DecisionEntry,
     Estimate,
     KilledJob,
+    LogPart,
     Notice,
     Phase,
     Step,
@@ -47,7 +49,8 @@ def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildSt
     other = state.step is not None and state.step.index != e.index
     tools = state.step.tools if state.step is not None and not other else ()
     step = Step(e.name, e.index, e.count, e.pid, e.attempt, e.oom_kills, e.log_start, tools=tools)
-    state = evolve(state, phase="running", step=step)
+    repeated = _repeated(state, e.log_start) if e.attempt > 1 and not other else state.repeated
+    state = evolve(state, phase="running", step=step, repeated=repeated)
     if other:
         state = evolve(state, killed=(), estimate=None)
     elif e.attempt > 1:
@@ -55,6 +58,14 @@ def _step_started(state: BuildState, e: ev.StepStarted, _time: float) -> BuildSt
     if other or e.attempt > 1:
         state = _forgiven(state, e.log_start)
     return _with_pause(state, state.level.paused)
+
+
+def _repeated(state: BuildState, log_start: int) -> tuple[LogPart, ...]:
+    """The parts of the output that do not count any more, if the step runs again from byte `log_start` on."""
+    start = state.step.log_start if state.step is not None else log_start
+    if start >= log_start:
+        return state.repeated
+    return (*state.repeated[-(MAX_REPEATED - 1) :], LogPart(start, log_start))
 
 
 def _forgiven(state: BuildState, log_start: int) -> BuildState:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice, pairwise, zip_longest
 
-from stoker.diagnose.dropped_blocks import has_dropped, in_block, is_status, names_dropped, was_stopped
+from stoker.diagnose.dropped_blocks import in_block, is_status
+from stoker.diagnose.output_parts import OutputPart, folds_any, part_at, parts_of
 from stoker.model.state import BuildState
 from stoker.show.tui.text_log import CHUNK, MESSAGE, LogLine, TextLog
 from stoker.show.update_source import OutputLog
@@ -31,11 +32,13 @@ class FoldedLog(TextLog):
     def __init__(self, log: OutputLog, state: BuildState) -> None:
         """`state` is what is known of the dropped jobs: a value, so that the folds do not change under a caller."""
         super().__init__(log)
-        self.stopped = was_stopped(state)
-        self._folds_any = has_dropped(state)
-        self._is_dropped = names_dropped(state)
-        self._begin = state.step.log_start if state.step is not None else 0
+        self._folds_any = folds_any(state)
+        self._parts = parts_of(state)
         self._known: list[LogLine] = []
+
+    def part_of(self, line: LogLine) -> OutputPart:
+        """Return the part of the output that a line, or a run, is in: its attempt."""
+        return part_at(self._parts, line.start)
 
     def line_at(self, start: int) -> LogLine:
         """Return the line, or the run, that starts at `start`."""
@@ -51,7 +54,7 @@ class FoldedLog(TextLog):
         # Whether a status line is left out depends on the line after it, so one more is read.
         while len(shown) < count and (portion := super().lines(start, count - len(shown) + 1)):
             for line, after in zip_longest(portion, portion[1:]):
-                begins = line.start >= self._begin and self._holds(None, line, after)
+                begins = self._holds(None, line, after)
                 shown.append(self._run_from(line.start) if begins else line)
                 start = shown[-1].next
                 if begins or len(shown) == count:
@@ -65,7 +68,7 @@ class FoldedLog(TextLog):
 
     def fold_at(self, offset: int) -> LogLine | None:
         """Return the run that holds the byte at `offset`; None if its line is shown."""
-        if not self._folds_any or offset < self._begin:
+        if not self._folds_any:
             return None
         known = next((run for run in self._known if run.start <= offset < run.next), None)
         if known is not None:
@@ -87,18 +90,23 @@ class FoldedLog(TextLog):
         return super().lines(line.next, MESSAGE)
 
     def _holds(self, before: LogLine | None, line: LogLine, after: LogLine | None) -> bool:
-        """Return whether a line belongs to a block, judged by its neighbours."""
-        return in_block(before.raw if before else b"", line.raw, after.raw if after else b"", self._is_dropped)
+        """Return whether a line belongs to a block, judged by its neighbours in the same attempt."""
+        part = self.part_of(line)
+        above, below = (near.raw if near and part.start <= near.start < part.end else b"" for near in (before, after))
+        return in_block(above, line.raw, below, part.is_dropped)
 
     def _run_from(self, start: int) -> LogLine:
         """Return the whole run that starts at `start`."""
+        part = part_at(self._parts, start)
         end, count, status, last = start, 0, False, b""
         for line in islice(self._following(start), LONGEST_RUN):
-            if self._is_dropped(line.raw):
+            if line.start >= part.end:
+                break
+            if part.is_dropped(line.raw):
                 count, end, status = count + 1, line.next, False
             elif is_status(line.raw) and not status:
                 status = True  # part of the run only if a block follows
-            elif not status and in_block(last, line.raw, b"", self._is_dropped):
+            elif not status and in_block(last, line.raw, b"", part.is_dropped):
                 end = line.next
             else:
                 break
@@ -115,8 +123,9 @@ class FoldedLog(TextLog):
 
     def _preceding(self, start: int) -> Iterator[LogLine]:
         """Yield the lines of this attempt as they are written, from the one before `start` backwards."""
-        while start > self._begin:
-            first = super().start_of(max(self._begin, start - CHUNK))
+        begin = part_at(self._parts, start).start
+        while start > begin:
+            first = super().start_of(max(begin, start - CHUNK))
             lines: list[LogLine] = []
             for line in self._following(first):
                 if line.start >= start:

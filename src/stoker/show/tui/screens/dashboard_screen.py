@@ -69,7 +69,7 @@ class DashboardScreen(JobKeys, FilteredScreen):
         self.order: Order = ORDERS[0]
         self._row = 0
         self._tail: list[Line] = []
-        self._tail_of = (-1, 0, 0, 0)
+        self._tail_of: object = None
 
     def paint(self, width: int, height: int) -> Sequence[Line]:
         """Return the dashboard, with the output's end while no job runs or if there is room."""
@@ -127,9 +127,10 @@ class DashboardScreen(JobKeys, FilteredScreen):
         state = self.moment.state
         log = FoldedLog(self.viewer.source.log, state)
         width = self.size.width
-        size, dropped = log.size(), sum(s.dropped + s.interrupted for s in state.schedulers.values())
-        if (size, dropped, rows, width) != self._tail_of:
-            self._tail_of = (size, dropped, rows, width)
+        dropped = sum(s.dropped + s.interrupted for s in state.schedulers.values())
+        shown = (log.size(), dropped, state.repeated, rows, width)
+        if shown != self._tail_of:
+            self._tail_of = shown
             self._tail = _output_lines(log, rows, width, self.glyphs)
         return self._tail
 
@@ -393,7 +394,7 @@ class EndScreen(PageScreen):
 def _output_lines(log: FoldedLog, rows: int, width: int, g: Glyphs) -> list[Line]:
     """Return the last lines of the output; one line replaces what it says about dropped jobs."""
     return [
-        folded_line(line.dropped, width, g, stopped=log.stopped)
+        folded_line(line.dropped, width, g, log.part_of(line).by)
         if line.dropped
         else from_spans(spans(line.raw, TAIL_COLUMNS))
         for line in log.lines(log.tail(rows), rows)

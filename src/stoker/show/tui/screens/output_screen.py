@@ -16,7 +16,7 @@ from itertools import accumulate
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from stoker.diagnose.killed_lines import killed_output
+from stoker.diagnose.output_parts import maybe_failed
 from stoker.model.text import PLAIN_INK, spans
 from stoker.model.units import format_bytes
 from stoker.show import killed_text
@@ -70,7 +70,7 @@ class OutputScreen(PageScreen):
         self._hits: list[int] = []
         self._counted_to = 0
         self._folded: tuple[object, FoldedLog] | None = None
-        self._dropped = 0
+        self._dropped: object = (0, ())
         self._lines_shown = 1
 
     def compose(self) -> ComposeResult:
@@ -82,7 +82,7 @@ class OutputScreen(PageScreen):
     def _log(self) -> FoldedLog:
         """Return the log with what is known of dropped jobs; the same one until anything changes."""
         state, log = self.moment.state, self.viewer.source.log
-        known = (log.size(), state.schedulers, state.failures, state.killed, state.step)
+        known = (log.size(), state.schedulers, state.failures, state.killed, state.step, state.phase)
         if self._folded is None or self._folded[0] != known:
             self._folded = (known, FoldedLog(log, state))
         return self._folded[1]
@@ -156,7 +156,7 @@ class OutputScreen(PageScreen):
     def _folded_line(self, line: LogLine, width: int) -> Line:
         """Return what stands for the lines on dropped jobs, marked if the current match is in them."""
         room = sys.maxsize if self.wrapped else width
-        mark, text = folded_line(line.dropped, room, self.glyphs, stopped=self._log.stopped)
+        mark, text = folded_line(line.dropped, room, self.glyphs, self._log.part_of(line).by)
         found = bool(self.words) and line.start <= self._found < line.next
         return mark, text._replace(ink="cursor_text on cursor") if found else text
 
@@ -197,17 +197,14 @@ class OutputScreen(PageScreen):
 
     def _counts(self, line: LogLine) -> bool:
         """Return whether a line that looks like an error is one: not if it only reports a killed or dropped job."""
-        return not self._ours(line)
+        return self._log.part_of(line).is_error(line.raw)
 
     def _ours(self, line: LogLine) -> Line:
         """Return the remark before a line that calls a killed or dropped job failed; nothing for other lines."""
-        state = self.moment.state
-        begin = state.step.log_start if state.step is not None else 0
-        output_of = killed_output(state, earlier=line.start < begin)
-        output = output_of(line.raw[:DOUBTFUL]) if maybe_failed(line.raw) else ""
-        return (
-            (Part(f"{self.glyphs.killed} {killed_text.mark_text(state, output)}: ", "killed bold"),) if output else ()
-        )
+        output = self._log.part_of(line).output_of(line.raw[:DOUBTFUL]) if maybe_failed(line.raw) else ""
+        if not output:
+            return ()
+        return (Part(f"{self.glyphs.killed} {killed_text.mark_text(self.moment.state, output)}: ", "killed bold"),)
 
     def _counts_at(self, hit: int) -> bool:
         line = self._log.line_at(self._log.start_of(hit))
@@ -252,7 +249,8 @@ class OutputScreen(PageScreen):
 
     def _recount(self) -> None:
         """Count the matches again when more jobs were dropped, because their lines are hidden from now on."""
-        dropped = sum(scheduler.dropped for scheduler in self.moment.state.schedulers.values())
+        state = self.moment.state
+        dropped = (sum(scheduler.dropped for scheduler in state.schedulers.values()), state.repeated)
         if dropped == self._dropped:
             return
         self._dropped = dropped
@@ -450,7 +448,7 @@ class OutputScreen(PageScreen):
         self.redraw()
 
     def _note_doubtful(self, line: LogLine) -> None:
-        """Keep a scheduler's line about a failed job: stoker may turn out to have dropped that job."""
+        """Keep a build tool's line about a failed job: stoker may turn out to have dropped that job."""
         if maybe_failed(line.raw):
             self._doubtful[line.start] = replace(line, raw=line.raw[:DOUBTFUL])
 
@@ -470,11 +468,6 @@ def unique(before: Sequence[int], places: Iterable[int]) -> list[int]:
     """Return sorted places without those that repeat each other or one of `before`."""
     known = {*before}
     return [place for place in dict.fromkeys(places) if place not in known]
-
-
-def maybe_failed(raw: bytes) -> bool:
-    """Return whether a line may be a scheduler's report of a failed job."""
-    return b"FAILED: " in raw or b"*** [" in raw
 
 
 def inked(raw: bytes, limit: int, *, error: bool) -> Line:
