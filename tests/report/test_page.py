@@ -20,11 +20,13 @@ from stoker.model.reduce import reduce_all
 from stoker.model.remote import RemoteEngine, RemoteHost
 from stoker.model.status import status_of
 from stoker.record.journal_reader import read_journal
+from stoker.report.arch_costs import ArchCosts
 from stoker.report.charts import memory_chart
 from stoker.report.critical_path import critical_path
 from stoker.report.html import POLICY
 from stoker.report.page import page
 from stoker.report.recorded import RecordedBuild, recorded
+from stoker.report.summary import brief
 from support.browser import CHROMIUM, asked_of_the_network, chromium, console
 
 HOSTILE = "</title><script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>\x1b[31m"
@@ -61,6 +63,25 @@ def test_its_figures_are_those_of_status(tmp_path: Path) -> None:
     figures = Reader(target.read_text()).figures
     assert {"seconds", "progress.finished", "memory.build_peak", "memory.budget", "exit_code"} <= figures.keys()
     assert {key: str(at(status, key)) for key in figures} == figures
+
+
+def test_of_a_build_without_ninja_or_make_it_counts_no_jobs() -> None:
+    """Setuptools compiles extensions by itself."""
+    pip: list[ev.Event] = [
+        ev.BuildStarted("b-1", "b", ("pip", "install", "."), "/src", "/log", "host", 2, 24 << 30, "0.1.0"),
+        ev.StepStarted(1, 1, "build", ("pip",), 100),
+        sampled(),
+        ev.StepEnded(1, 0),
+        ev.BuildEnded("done", 0, ""),
+    ]
+    build = recorded(ev.Record(n, 1000.0 + n, event) for n, event in enumerate(pip, 1))
+    text = page(build)
+    assert "not counted: no ninja or make ran" in text
+    assert "jobs finished" not in text
+    assert "CPU time of jobs" not in text
+    figures = dict(brief(build, ArchCosts()).figures)
+    assert figures["jobs"] == "not counted: no ninja or make ran"
+    assert "CPU time" not in figures
 
 
 def test_an_end_that_is_noticed_after_the_next_birth_is_in_the_chain() -> None:

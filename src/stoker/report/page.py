@@ -25,6 +25,7 @@ from stoker.report.wait_causes import cause_in_words
 from stoker.report.whatif import WhatIf
 from stoker.show import killed_text, verification_text
 from stoker.show.cache_text import closing_lines
+from stoker.show.level_text import uncounted
 
 MOST_JOBS = 20
 """Slowest and largest jobs that are listed."""
@@ -91,20 +92,13 @@ def cell(words: str) -> str:
 
 
 def _figures(build: RecordedBuild, status: dict[str, Any]) -> list[tuple[str, Figure | str]]:
-    progress, memory = status["progress"], status["memory"]
-    cpu = sum(job.cpu or 0.0 for job in build.jobs)
+    memory = status["memory"]
     rows: list[tuple[str, Figure | str]] = [
         ("took", Figure("seconds", status["seconds"], format_duration(status["seconds"]))),
         ("exit status", Figure("exit_code", status["exit_code"], str(status["exit_code"]))),
-        ("jobs finished", Figure("progress.finished", progress["finished"], f"{progress['finished']}")),
-        ("jobs in all", Figure("progress.total", progress["total"], f"{progress['total']}")),
-        ("failed", Figure("progress.failed", progress["failed"], f"{progress['failed']}")),
-        ("killed", f"{_killed_and_lost(build)[0]}"),
-        ("killed and not built", Figure("progress.killed", progress["killed"], f"{progress['killed']}")),
-        ("interrupted", Figure("progress.interrupted", progress["interrupted"], f"{progress['interrupted']}")),
+        *_job_figures(build, status["progress"]),
         ("most memory", Figure("memory.build_peak", memory["build_peak"], format_bytes(memory["build_peak"]))),
         ("budget", Figure("memory.budget", memory["budget"], format_bytes(memory["budget"]))),
-        ("CPU time of jobs", format_duration(cpu)),
         ("written to disk", Figure("disk.written", status["disk"]["written"], format_bytes(status["disk"]["written"]))),
     ]
     if status["cache"] is not None:
@@ -112,6 +106,20 @@ def _figures(build: RecordedBuild, status: dict[str, Any]) -> list[tuple[str, Fi
         rows.append(("cache hits", Figure("cache.hits", cache["hits"], f"{cache['hits']}")))
         rows.append(("cache misses", Figure("cache.misses", cache["misses"], f"{cache['misses']}")))
     return rows
+
+
+def _job_figures(build: RecordedBuild, progress: dict[str, Any]) -> list[tuple[str, Figure | str]]:
+    if words := uncounted(build.state):
+        return [("jobs", Figure("progress.finished", progress["finished"], words))]
+    return [
+        ("jobs finished", Figure("progress.finished", progress["finished"], f"{progress['finished']}")),
+        ("jobs in all", Figure("progress.total", progress["total"], f"{progress['total']}")),
+        ("failed", Figure("progress.failed", progress["failed"], f"{progress['failed']}")),
+        ("killed", f"{_killed_and_lost(build)[0]}"),
+        ("killed and not built", Figure("progress.killed", progress["killed"], f"{progress['killed']}")),
+        ("interrupted", Figure("progress.interrupted", progress["interrupted"], f"{progress['interrupted']}")),
+        ("CPU time of jobs", format_duration(sum(job.cpu or 0.0 for job in build.jobs))),
+    ]
 
 
 def _clock(build: RecordedBuild, time: float) -> str:

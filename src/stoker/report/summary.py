@@ -81,8 +81,10 @@ def _figures(build: RecordedBuild) -> Iterable[tuple[str, str]]:
     counts = [(progress["finished"], "done"), *((progress[word], word) for word in ("failed", "killed", "interrupted"))]
     yield "took", format_duration(status["seconds"])
     known = ", ".join(f"{count} {word}" for count, word in counts if count or word == "done")
-    yield "jobs", uncounted(build.state) or known
-    yield "CPU time", format_duration(sum(job.cpu or 0.0 for job in build.jobs))
+    nothing_counted = uncounted(build.state)
+    yield "jobs", nothing_counted or known
+    if not nothing_counted:
+        yield "CPU time", format_duration(sum(job.cpu or 0.0 for job in build.jobs))
     peak = f"{format_bytes(memory['build_peak'])} at most" if memory["build_peak"] else "not measured"
     yield "memory", f"{peak}; budget {format_bytes(memory['budget'])}"
     yield "written", format_bytes(status["disk"]["written"])
