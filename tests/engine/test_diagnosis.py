@@ -245,6 +245,32 @@ def test_a_silent_compiler_that_was_killed_from_outside_is_no_question_of_memory
     assert found.heading == "A job was killed, and not by the kernel for lack of memory"
 
 
+@pytest.mark.parametrize(
+    ("used", "source", "notice", "title"),
+    [
+        (100, "/docker/x", "", "Something was killed, and memory was not short"),
+        (599, "/docker/x", "", "A step was killed, most likely for memory"),
+        (599, "machine", "", "A step was killed, most likely for memory"),
+        (599, "--memory", "", "Something was killed, and memory was not short"),
+        (100, "machine", "the kernel killed 1 process for lack of memory", "A step was killed, most likely for memory"),
+        (None, "", "", "A step was killed, most likely for memory"),
+    ],
+)
+@pytest.mark.parametrize("said", [b"Killed\n", b"sh: line 1:  4242 Killed                  ninja -C out\n"])
+def test_a_build_tool_that_was_killed_was_so_for_memory_only_if_memory_was_short(
+    tmp_path: Path, said: bytes, used: int | None, source: str, notice: str, title: str
+) -> None:
+    events: list[ev.Event] = [ev.Noticed("warning", notice)] if notice else []
+    if used is not None:
+        machine = MachineSample(0.0, (), 8.0, 600 * MIB, used * MIB, 0, source)
+        events.append(ev.Sampled(machine, (), 0, 0, 0, "", 0))
+    found = find_causes(log(tmp_path, b"[1/9] CXX a.o\n", said), state_of(*events), str(tmp_path))
+    assert (found.causes[0].rule, found.causes[0].title) == ("step-killed", title)
+    not_short = "not short" in title
+    assert (found.action is None) is not_short, "fewer jobs at once are no remedy"
+    assert (f"at most {used} MiB of 600 MiB" in found.causes[0].why) is not_short
+
+
 HEADER = b"FAILED: b.o \nc++ -c b.cpp -o b.o\nb.cpp:3:10: fatal error: nccl_shim.h: No such file or directory\n"
 KILLED_STEP = b"FAILED: a.o \nc++ -c a.cpp -o a.o\n" + KILLED
 

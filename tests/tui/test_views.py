@@ -133,17 +133,23 @@ def test_the_end_keeps_a_reason_that_says_more_than_the_exit_status() -> None:
     assert second("killed by signal 9 (Killed)") == "killed by signal 9 (Killed)"
 
 
+ENDED = "no job failed: somebody else ended"
+
+
 @pytest.mark.parametrize(
-    ("code", "words"),
+    ("code", "used", "words"),
     [
-        (137, "no job failed: somebody else ended the command by SIGKILL, perhaps the kernel for memory: see dmesg"),
-        (143, "no job failed: somebody else ended the command by SIGTERM"),
-        (139, "the cause is not known; look at: stoker log b1"),
-        (2, "the cause is not known; look at: stoker log b1"),
+        (137, 54, f"{ENDED} the command by SIGKILL, perhaps the kernel for memory: see dmesg"),
+        (137, 22, f"{ENDED} the command by SIGKILL, and memory was not short"),
+        (143, 54, f"{ENDED} the command by SIGTERM"),
+        (139, 22, "the cause is not known; look at: stoker log b1"),
+        (2, 22, "the cause is not known; look at: stoker log b1"),
     ],
 )
-async def test_a_command_that_somebody_else_killed_has_no_unknown_cause(code: int, words: str) -> None:
-    story = builds.running(3).add(3726, ev.JobFinished(1, 1, "obj/long.o", "cxx", 4000.0, "interrupted", 50 * GIB))
+async def test_a_command_that_somebody_else_killed_has_no_unknown_cause(code: int, used: int, words: str) -> None:
+    machine = replace(MACHINE, memory_used=used * GIB)
+    interrupted = ev.JobFinished(1, 1, "obj/long.o", "cxx", 4000.0, "interrupted", 50 * GIB)
+    story = builds.running(3, machine).add(3726, interrupted)
     story.add(3727, ev.BuildEnded("failed", code, ""))
     first, *_, last = closing_lines(story.state)
     assert first == words

@@ -14,7 +14,9 @@ from stoker.diagnose.rule import Rule
 from stoker.diagnose.step_cause import causes_in_step, step_cause
 from stoker.model.diagnosis import Cause
 from stoker.model.killed import killed_in_attempt, same_output
+from stoker.model.memory_shortage import memory_was_short, most_used_lately
 from stoker.model.state import BuildState, Failure, KilledJob
+from stoker.model.units import format_bytes
 
 KILLED_RULES = ("compiler-killed", "linker-killed", "step-killed")
 """Rules that find a SIGKILL, and take the kernel for its sender."""
@@ -40,6 +42,12 @@ STRANGER_REMEDY = (
     "Resume the build: finished objects are kept. If it happens again, look who sends it: journalctl -u systemd-oomd "
     "-u earlyoom, the log of the batch system."
 )
+NOT_SHORT_TITLE = "Something was killed, and memory was not short"
+NOT_SHORT_WHY = (
+    "Somebody sent SIGKILL, and no job of the build is known to have been its target. The record shows no lack of "
+    "memory: the kernel is not known to have killed for it, and lately at most {most} of {budget} were in use. It was "
+    "a person, a batch system or a watchdog (earlyoom, systemd-oomd), unless memory ran out between two looks at it."
+)
 PERSON_TITLE = "A job was killed by a person"
 PERSON_WHY = "Somebody had stoker kill it; it has not failed by itself."
 PERSON_REMEDY = "Resume the build: finished objects are kept."
@@ -55,6 +63,19 @@ def by_its_killer(cause: Cause, killers: Collection[str]) -> Cause:
     if "shed" in killers:
         return replace(cause, title=SHED_TITLE, why=SHED_WHY)
     return replace(cause, title=PERSON_TITLE, why=PERSON_WHY, remedy=PERSON_REMEDY)
+
+
+def is_not_for_memory(cause: Cause, state: BuildState) -> bool:
+    """Return whether a kill that no job is known to have died of was hardly for memory, by what was measured."""
+    return cause.rule in KILLED_RULES and not killed_in_attempt(state) and memory_was_short(state) is False
+
+
+def _by_the_record(cause: Cause, state: BuildState) -> Cause:
+    if state.machine is None or not is_not_for_memory(cause, state):
+        return cause
+    most, budget = format_bytes(most_used_lately(state)), format_bytes(state.machine.memory_budget)
+    why = NOT_SHORT_WHY.format(most=most, budget=budget)
+    return replace(cause, title=NOT_SHORT_TITLE, why=why, remedy=STRANGER_REMEDY, general=False)
 
 
 def cause_of_step(file: BinaryIO, failure: Failure, killers: Collection[str], rules: Collection[Rule]) -> Cause | None:
@@ -87,10 +108,10 @@ def placed(file: BinaryIO, begin: LineStart, cause: Cause, failures: Sequence[Fa
 
 def failures_first(file: BinaryIO, causes: Sequence[Cause], state: BuildState, rules: Collection[Rule]) -> list[Cause]:
     """Return the causes with those of kills behind those of failures, which running again does not repair, and with
-    who killed. The causes must be placed. Raises OSError."""
+    who killed, or what for. The causes must be placed. Raises OSError."""
     dead = killed_in_attempt(state)
     if not dead:
-        return list(causes)
+        return [_by_the_record(cause, state) for cause in causes]
     # A step that shows a kill may be a make whose compiler was killed, under that compiler's name.
     killed = [*(death.output for death in dead), *(c.job for c in causes if c.rule in KILLED_RULES)]
     failed = [f for f in state.failures if not any(same_output(output, f.output) for output in killed)]

@@ -9,6 +9,7 @@ import signal
 
 from stoker.model.diagnosis import Cause, words_of
 from stoker.model.killed import failed_steps
+from stoker.model.memory_shortage import memory_was_short
 from stoker.model.state import BuildState
 from stoker.model.text import clean
 
@@ -58,7 +59,10 @@ def sent_a_signal(state: BuildState) -> str:
     if state.outcome != "failed" or signum not in OF_OTHERS or failed_steps(state) or state.killed:
         return ""
     by = f"somebody else ended the command by {signal.Signals(signum).name}"
-    return f"no job failed: {by}" + (", perhaps the kernel for memory: see dmesg" if signum == signal.SIGKILL else "")
+    if signum != signal.SIGKILL:
+        return f"no job failed: {by}"
+    short = memory_was_short(state) is not False
+    return f"no job failed: {by}, {'perhaps the kernel for memory: see dmesg' if short else 'and memory was not short'}"
 
 
 def _cause_lines(cause: Cause) -> list[str]:

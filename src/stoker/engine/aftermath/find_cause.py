@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from stoker.diagnose.around import line_at
 from stoker.diagnose.governed import governed
-from stoker.diagnose.killed_causes import by_its_killer, failures_first, placed
+from stoker.diagnose.killed_causes import by_its_killer, failures_first, is_not_for_memory, placed
 from stoker.diagnose.killed_lines import names_killed
 from stoker.diagnose.log_reading import read_log
 from stoker.diagnose.own_rules import usable_rules
@@ -76,7 +76,7 @@ def find_causes(output: Path, state: BuildState, folder: str, alone: frozenset[s
     if deaths.jobs:
         causes = _memory_first(causes, state, deaths, rules)
     causes = governed(causes, rules)
-    known = causes and not causes[0].is_guess
+    known = causes and not causes[0].is_guess and not is_not_for_memory(causes[0], state)
     action = action_for(_rule(rules, causes[0].rule), state, folder, deaths) if known else None
     return bounded(Diagnosis(tuple(causes), tuple(_facts(state, deaths)), action, complete))
 

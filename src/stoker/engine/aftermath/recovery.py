@@ -29,6 +29,7 @@ from stoker.engine.aftermath.killed_jobs import KilledJobs, KnownKill
 from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.model import events as ev
 from stoker.model.killed import failed_by_itself
+from stoker.model.memory_shortage import KERNEL_KILLED
 from stoker.model.state import MAX_FAILURES, BuildState, Failure
 from stoker.model.text import clean, plain
 from stoker.model.units import format_bytes
@@ -361,4 +362,4 @@ def _outlook(death: Death, error: str) -> ev.Decided:
 def _said(count: int, victims: Sequence[Victim]) -> str:
     who = ", ".join(f"{clean(v.program, 16)} ({format_bytes(v.rss)})" for v in victims)
     processes = "1 process" if count == 1 else f"{count} processes"
-    return f"the kernel killed {processes} for lack of memory{': ' if who else ''}{who}"
+    return f"{KERNEL_KILLED}{processes} for lack of memory{': ' if who else ''}{who}"
