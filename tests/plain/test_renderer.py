@@ -155,9 +155,11 @@ def test_the_start_reads_the_same_whenever_one_looks() -> None:
     """A viewer sees the level before the plan, a reader of the journal both at once, with more on deck."""
     full = governed(later=1)
     first = replace(full, time=START, schedulers={1: replace(full.schedulers[1], plan=None)}, jobs={})
-    live = PlainRenderer()
+    live, late = PlainRenderer(), PlainRenderer()
     seen = tell(live, first) + tell(live, full, 1)
     assert seen == tell(PlainRenderer(), full, 1)
+    shell = replace(first, schedulers={})
+    assert tell(late, shell) + tell(late, first) + tell(late, full, 1) == seen, "also where a shell starts the ninja"
     assert seen[-2:] == ["ninja 1.13.2 in out: 100 jobs", "level 16 (automatic)"]
 
 
@@ -166,6 +168,10 @@ def test_the_level_does_not_wait_long_for_a_plan_and_never_for_that_of_make() ->
     without = replace(full, schedulers={1: replace(full.schedulers[1], plan=None)})
     made = replace(full, schedulers={1: replace(full.schedulers[1], tool="make", plan=None)})
     assert tell(PlainRenderer(), made)[-1] == "level 16 (automatic)"
+    renderer = PlainRenderer()
+    nothing = replace(full, schedulers={}, jobs={})
+    assert not any("level 16" in line for line in tell(renderer, nothing))
+    assert any("level 16" in line for line in tell(renderer, replace(nothing, time=START + 60), 60))
     renderer = PlainRenderer()
     assert "level 16 (automatic)" not in tell(renderer, without)
     assert tell(renderer, replace(without, time=START + 60), 60)[0] == "level 16 (automatic)"

@@ -55,7 +55,8 @@ SETTLED = 20.0
 to find out whether it was dropped or interrupted, unless it is gone."""
 
 PLAN_SECONDS = 5.0
-"""How long the level waits to be reported after a ninja's plan; what goes on without one is not kept back."""
+"""How long the level waits to be reported after the first build tool and a ninja's plan; what goes on without these is
+not kept back."""
 
 _STEP = 10
 """Percent of progress after which a line is written before its time."""
@@ -315,7 +316,9 @@ class PlainRenderer:
         return _burst([_notice(n) for n in new], "notice")
 
     def _governed(self, state: BuildState, now: float) -> list[Dated]:
-        early = any(self._awaits_plan(s, state) for s in state.schedulers.values())
+        is_young = not state.over and state.time - state.started < PLAN_SECONDS
+        no_tool_yet = not state.schedulers and is_young
+        early = no_tool_yet or any(self._awaits_plan(s, state) for s in state.schedulers.values())
         level = [_line(when, text) for when, text in self._governing.level(state, early=early)]
         decisions = [_line(when, text) for when, text in self._governing.decisions(state, now)]
         return level + _burst(decisions, "decision")
