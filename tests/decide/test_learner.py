@@ -82,6 +82,43 @@ def test_light_jobs_of_one_kind_say_little_of_another_kind() -> None:
     assert akin.spread < 0.5
 
 
+MIXED = Traits(flags="g++ python3", mixed=True)
+PLAIN_FLAGS = Traits(flags="g++")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abh"), st.floats(20 * MIB, 4 * GIB), st.floats(0.1, 90)), max_size=8),
+    st.sampled_from([("cxx", "a1.o"), ("nvcc", "a1.cu.o"), ("link", "a")]),
+)
+def test_jobs_with_other_programs_beside_the_compiler_and_those_without_teach_each_other_nothing(
+    ended: list[tuple[str, float, float]], job: tuple[str, str]
+) -> None:
+    tool, output = job
+    for learns, teaches in ((PLAIN_FLAGS, MIXED), (MIXED, PLAIN_FLAGS)):
+        learner = Learner(PRIORS)
+        before = learner.expect(output, tool, learns)
+        for number, (name, peak, seconds) in enumerate(ended):
+            learner.observe(f"{name}{number}.o", tool, measured(peak, seconds), teaches)
+        assert learner.expect(output, tool, learns) == before
+
+
+def test_what_runs_beside_the_compiler_makes_its_figures_a_guess_until_such_jobs_have_ended() -> None:
+    learner, again = Learner(PRIORS), Learner(PRIORS)
+    for output, tool in (("any.cu.o", "nvcc"), ("a1.o", "cxx")):
+        alone, mixed = (learner.expect(output, tool, Traits(mixed=mixed)) for mixed in (False, True))
+        assert mixed.peak == alone.peak, "the compiler itself needs that"
+        assert is_unknown(mixed)
+        assert not is_unknown(alone)
+    for number in range(3):
+        lesson = learner.observe(f"h{number}.o", "cxx", measured(500 * MIB, 9), MIXED)
+        assert lesson is not None
+        again.learn(f"h{number}.o", "cxx", lesson)
+    for knows in (learner, again):
+        known = knows.expect("h9.o", "cxx", MIXED)
+        assert known.peak == pytest.approx(500 * MIB, rel=0.2)
+        assert not is_unknown(known)
+
+
 def test_one_job_says_much_of_those_whose_names_begin_alike() -> None:
     learner = Learner(PRIORS)
     learner.observe("unit0.o", "cxx", measured(150 * MIB, 1.5))

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from stoker.sense.commands.classify import classify, classify_text, describe, is_helper, link_script
+from stoker.sense.commands.classify import classify, classify_text, describe, is_helper, link_script, runs_others
 from stoker.sense.commands.shell import last_argv, shell_text, simple_commands, split_commands
 from stoker.sense.proc.phase import phase_of
 from stoker.sense.proc.processes import Process
@@ -64,6 +64,28 @@ CASES = [
 @pytest.mark.parametrize(("command", "tool", "output"), CASES)
 def test_a_shell_line_tells_its_tool_and_output(command: str, tool: str, output: str | None) -> None:
     assert classify_text(command) == (tool, output)
+
+
+@pytest.mark.parametrize(
+    ("command", "others"),
+    [
+        ("g++ -O0 -c a.cc -o a.t.o && python3 heavy.py 700 a.o", True),
+        ("python3 gen.py > a.cc && g++ -c a.cc -o a.o", True),
+        ("./mkconst && /opt/bin/nvcc -c a.cu -o a.o", True),
+        (": && g++ a.o -o prog && ./prog --selftest && :", True),
+        ("g++ -c a.cc -o a.o", False),
+        ("cd sub && ccache g++ -c a.cc -o a.o", False),
+        ("g++ -MD -MF .deps/a.Tpo -c a.cc -o a.o && mv -f .deps/a.Tpo .deps/a.Po", False),
+        ("mkdir -p $(dirname x/a.o); gcc -c a.c -o x/a.o; ./scripts/basic/fixdep d x/a.o", False),
+        (": && cmake -E rm -f libx.a && ar qc libx.a a.o && ranlib libx.a && :", False),
+        ("gcc -shared a.o -o liba.so && aarch64-linux-gnu-strip liba.so", False),
+        ("nvcc -M a.cu -o a.d && nvcc -c a.cu -o a.o", False),
+        ("python3 gen.py -o x", False),
+        ("", False),
+    ],
+)
+def test_what_runs_beside_a_compiler_is_known(command: str, others: bool) -> None:
+    assert runs_others(("sh", "-c", command)) is others
 
 
 @pytest.mark.parametrize(("command", "tool", "output"), [c for c in CASES if c[0] and not set(c[0]) & set("&;>'")])

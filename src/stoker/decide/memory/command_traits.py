@@ -62,7 +62,8 @@ class Traits(NamedTuple):
 
     `flags` is a digest of the flags that matter. `command` is the command line for patterns. `width` is the number of
     cores kept busy, infinite for "as many as there are". nvcc compiles for `targets` GPU architectures, `lanes` of them
-    at a time. `cached`: a compiler cache precedes the compiler, so the job may end almost at once.
+    at a time. `cached`: a compiler cache precedes the compiler, so the job may end almost at once. `mixed`: another
+    program runs beside the compiler, such as a script.
     """
 
     flags: str = ""
@@ -71,13 +72,14 @@ class Traits(NamedTuple):
     lanes: int = 1
     targets: int = 1
     cached: bool = False
+    mixed: bool = False
 
 
 PLAIN = Traits()
 """A job about which nothing is known."""
 
 
-def traits_of(commands: Sequence[Words], *, cached: bool = False) -> Traits:
+def traits_of(commands: Sequence[Words], *, cached: bool = False, mixed: bool = False) -> Traits:
     """Summarize the command lines of a job's programs, which run one after the other."""
     return Traits(
         flags_of(commands),
@@ -86,6 +88,7 @@ def traits_of(commands: Sequence[Words], *, cached: bool = False) -> Traits:
         max((lanes_of(words) for words in commands), default=1),
         max((targets_of(words) for words in commands), default=1),
         cached,
+        mixed,
     )
 
 

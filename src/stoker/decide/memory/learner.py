@@ -16,7 +16,7 @@ from stoker.decide.memory.command_traits import PLAIN, Traits
 from stoker.decide.memory.correction import Correction
 from stoker.decide.memory.curves import Curve, Point, flat
 from stoker.decide.memory.output_names import stem
-from stoker.decide.memory.prior_classes import Prior, Priors
+from stoker.decide.memory.prior_classes import Prior, Priors, class_of
 from stoker.model.lessons import Lesson, Remembered, Stated
 
 Recall = Callable[[str, str, str], Remembered | None]
@@ -103,7 +103,8 @@ class Learner:
     """Expectations by output, otherwise by class. Changes only when a job finishes.
 
     `recall` returns what earlier builds remember. A class is a prior's class, for the same number of GPU
-    architectures; within it, jobs with the same flags; within it, jobs whose names begin alike.
+    architectures, and with or without other programs beside the compiler; within it, jobs with the same flags; within
+    it, jobs whose names begin alike.
     """
 
     def __init__(self, priors: Priors, recall: Recall | None = None) -> None:
@@ -193,9 +194,9 @@ class Learner:
         old, new = ({p.name: (p.tool, p.output, p.command) for p in known.classes} for known in (self._priors, priors))
         moved = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
         self._priors = priors
-        self._classes = {key: seen for key, seen in self._classes.items() if key[0] not in moved}
-        self._flags = {key: seen for key, seen in self._flags.items() if key[0] not in moved}
-        self._families = {key: seen for key, seen in self._families.items() if key[0] not in moved}
+        self._classes = {key: seen for key, seen in self._classes.items() if class_of(key[0]) not in moved}
+        self._flags = {key: seen for key, seen in self._flags.items() if class_of(key[0]) not in moved}
+        self._families = {key: seen for key, seen in self._families.items() if class_of(key[0]) not in moved}
         self._off = {key: off for key, off in self._off.items() if key[1] != "prior"}
         self._answers.clear()
         self._kinds.clear()
@@ -209,7 +210,7 @@ class Learner:
         if kind is None:
             if len(self._kinds) >= MAX_ANSWERS:
                 self._kinds.clear()
-            prior = self._priors.of(output, tool, traits.command)
+            prior = self._priors.of(output, tool, traits.command, mixed=traits.mixed)
             kind = self._kinds[key] = _kind_of(prior, output, traits.flags, traits.targets, traits.lanes)
         return kind
 
@@ -286,7 +287,8 @@ def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None],
     shifted = replace(start, peak=start.peak + off.size.shift, time=start.time + off.time.shift)
     family = classes[-1]
     curve = shifted.after_all(*classes).curve(kind.prior.spread)
-    return replace(curve, alike=family.count if family is not None else 0, gradual=kind.prior.tool in GRADUAL)
+    alike = family.count if family is not None else 0
+    return replace(curve, alike=alike, gradual=kind.prior.tool in GRADUAL and not kind.prior.is_mixed)
 
 
 def run_spread(runs: int, variance: float, first: float, least: float) -> float:

@@ -6,12 +6,15 @@ Pure values. Knows neither where they are configured nor what has been learned s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from stoker.decide.memory.curves import Curve, Point
 
 GIB = 2**30
+
+MIXED = " and others"
+"""How the name of a class ends whose jobs run other programs beside the compiler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,16 @@ class Prior:
             and (not self.command or fnmatchcase(command, self.command))
         )
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether its jobs run other programs beside the compiler."""
+        return self.name.endswith(MIXED)
+
+    def mixed(self) -> Prior:
+        """Return the class of such jobs with other programs beside them: what those need, nobody knows."""
+        time_spread = max(self.time_spread, UNKNOWN.time_spread)
+        return replace(self, name=self.name + MIXED, spread=max(self.spread, UNKNOWN.spread), time_spread=time_spread)
+
 
 UNKNOWN = Prior(
     "unknown",
@@ -54,10 +67,18 @@ class Priors:
     def __init__(self, classes: Iterable[Prior] = ()) -> None:
         self.classes = tuple(classes)
 
-    def of(self, output: str, tool: str, command: str = "") -> Prior:
-        """Return the class of a job; UNKNOWN if none covers it."""
-        return next((p for p in self.classes if p.covers(output, tool, command)), UNKNOWN)
+    def of(self, output: str, tool: str, command: str = "", *, mixed: bool = False) -> Prior:
+        """Return the class of a job; UNKNOWN if none covers it. `mixed`: it runs other programs beside the compiler."""
+        found = next((p for p in self.classes if p.covers(output, tool, command)), UNKNOWN)
+        return found.mixed() if mixed else found
 
     def named(self, name: str) -> Prior | None:
         """Return the class of that name; None if there is none."""
-        return UNKNOWN if name == UNKNOWN.name else next((p for p in self.classes if p.name == name), None)
+        own = class_of(name)
+        found = UNKNOWN if own == UNKNOWN.name else next((p for p in self.classes if p.name == own), None)
+        return found.mixed() if found is not None and own != name else found
+
+
+def class_of(name: str) -> str:
+    """Return the name of the class that people write, for a class whose jobs run other programs beside it."""
+    return name.removesuffix(MIXED)

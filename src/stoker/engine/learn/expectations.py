@@ -25,6 +25,7 @@ from stoker.engine.learn.forecast import Foretold
 from stoker.model.events import JobFinished, JobKilled
 from stoker.model.lessons import Lesson, Remembered
 from stoker.record.history import History
+from stoker.sense.commands.classify import runs_others
 from stoker.sense.commands.shell import simple_commands
 from stoker.sense.proc.procfs import Notes
 
@@ -329,7 +330,7 @@ class Expectations:
         cached = _CACHES.search(beginning) is not None
         if cached and (launcher := _LAUNCHER.search(beginning)) is not None:
             self.launchers.setdefault(launcher[1], launcher[0])
-        return traits_of(commands, cached=cached)
+        return traits_of(commands, cached=cached, mixed=runs_others(argv))
 
     def _forget(self, jid: int, argv: _Argv) -> None:
         """The job will not be asked for again; another attempt at it starts from scratch."""

@@ -137,6 +137,17 @@ _CMAKE_HELPERS = frozenset(
 """What `cmake -E` does besides real work: neither links (cmake_link_script) nor generates (cmake_autogen,
 cmake_autorcc)."""
 
+_COMPANIONS = _HELPERS | frozenset(
+    [
+        *("mv", "cp", "sed", "grep", "cmp", "chmod", "install", "true", "false", "basename", "dirname", "expr", "date"),
+        *("install_name_tool", "codesign", "fixdep", "objtool"),
+    ]
+)
+"""Programs that recipes run before or after a compiler, and that need next to nothing beside it."""
+
+_BINUTIL = re.compile(r"(?:.*-)?(?:strip|objcopy|nm|readelf|size)(?:-\d[\d.]*)?")
+"""More of them, which may have the target in front of their names."""
+
 _WEIGHT: dict[Tool, int] = {"nvcc": 4, "cxx": 3, "link": 2, "archive": 1, "other": 0}
 """Of several commands in one shell line, the heaviest names the job."""
 
@@ -161,6 +172,20 @@ def classify_text(command: str) -> Work:
 def programs_of(argv: Sequence[str]) -> frozenset[str]:
     """Return the base names of all programs that a command line starts, as far as it shows."""
     return frozenset(os.path.basename(c.argv[0]) for c in simple_commands(argv))
+
+
+def runs_others(argv: Sequence[str]) -> bool:
+    """Say whether a command line runs another program beside a compiler, a linker or an archiver, such as a script:
+    the job then needs what that program needs, which the tool does not show."""
+    commands = simple_commands(argv)
+    works = [_work(command).tool for command in commands]
+    others = (command.argv for command, tool in zip(commands, works, strict=True) if tool == "other")
+    return any(tool != "other" for tool in works) and any(not _is_companion(other) for other in others)
+
+
+def _is_companion(argv: Sequence[str]) -> bool:
+    program = os.path.basename(argv[0])
+    return program in _COMPANIONS or _BINUTIL.fullmatch(program) is not None or _helps(argv)
 
 
 def is_helper(argv: Sequence[str]) -> bool:
