@@ -82,6 +82,26 @@ def test_light_jobs_of_one_kind_say_little_of_another_kind() -> None:
     assert akin.spread < 0.5
 
 
+@pytest.mark.parametrize(
+    ("tool", "output", "guess"),
+    [("cxx", "a.o", True), ("nvcc", "a.cu.o", True), ("link", "a", True), ("nvcc", "flash_bwd_hdim256_x.o", False)],
+)
+def test_before_anything_was_measured_only_measured_classes_are_no_guess(tool: str, output: str, guess: bool) -> None:
+    assert Learner(PRIORS).expect(output, tool).is_guess is guess
+
+
+@given(st.integers(3, 30), st.sampled_from([30 * MIB, 300 * MIB, 3 * GIB]), st.sampled_from([1.0, 1.1, 4.0, 20.0]))
+def test_what_differs_by_factors_stays_a_guess_and_what_is_alike_does_not(
+    pairs: int, size: float, factor: float
+) -> None:
+    """However many have ended."""
+    learner = Learner(PRIORS)
+    for number in range(pairs):
+        learner.observe(f"unit{number}.o", "cxx", measured(size, 5))
+        learner.observe(f"unit{number}.o", "cxx", measured(size * factor, 5))
+    assert learner.expect("unit99.o", "cxx").is_guess is (factor > 2)
+
+
 MIXED = Traits(flags="g++ python3", mixed=True)
 PLAIN_FLAGS = Traits(flags="g++")
 

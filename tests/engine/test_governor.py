@@ -201,6 +201,18 @@ def test_what_is_learnt_is_told_of_jobs_that_run_and_wait_once(world: World) -> 
     assert moved.expected == round(0.11 * GIB), "but a decision and the row beside it have the same figure"
 
 
+def test_that_a_size_is_a_guess_no_more_is_told_once_though_the_size_stays(world: World) -> None:
+    world.expected.curves["c"] = replace(flat(0.1 * GIB, 60.0), spread=0.7)
+    world.start("a", "b", "c")
+    assert [e.guessed for e in world.events if isinstance(e, ev.JobStarted)] == [False, False, True]
+    assert world.governor.deck.outdated() == []
+    world.expected.curves["c"] = replace(flat(0.1 * GIB, 60.0), spread=0.3)
+    world.expected.version += 1
+    told = [world.jobs.describe(job) for job in world.governor.deck.outdated()]
+    assert told == [ev.JobMoved(3, "on_deck", round(0.1 * GIB), lasts=60.0)]
+    assert world.governor.deck.outdated() == []
+
+
 def test_the_guess_in_a_reason_is_the_one_in_the_row_beside_it(world: World) -> None:
     world.memory = MemoryLimit("machine", 16 * GIB, round(14.2 * GIB))
     for output in "abc":

@@ -390,10 +390,16 @@ def test_what_a_job_holds_and_needs_share_a_unit(rss: int, expected: int | None,
     assert of_expected(job, UNICODE) == words
 
 
+@pytest.mark.parametrize(("rss", "words"), [(0, "~700 MiB?"), (45 << 20, "45.0/700? MiB"), (800 << 20, "800/800+ MiB")])
+def test_a_guess_is_told_as_one(rss: int, words: str) -> None:
+    job = replace(builds.governed(1, 0).state.jobs[1], rss=rss, peak_rss=rss, expected=700 << 20, guessed=True)
+    assert of_expected(job, UNICODE) == words
+
+
 @settings(max_examples=40)
-@given(st.integers(0, 2**43), st.integers(1, 2**43))
-def test_no_size_is_wider_than_its_column(rss: int, expected: int) -> None:
-    job = replace(builds.governed(1, 0).state.jobs[1], rss=rss, expected=expected)
+@given(st.integers(0, 2**43), st.integers(1, 2**43), st.booleans())
+def test_no_size_is_wider_than_its_column(rss: int, expected: int, guessed: bool) -> None:
+    job = replace(builds.governed(1, 0).state.jobs[1], rss=rss, expected=expected, guessed=guessed)
     assert len(of_expected(job, UNICODE)) <= 13
 
 

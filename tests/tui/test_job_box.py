@@ -46,6 +46,17 @@ async def test_the_box_goes_on_with_its_job() -> None:
         assert "7.0 GiB, at most 7.0 GiB so far" in text
 
 
+async def test_an_expected_size_that_is_a_guess_says_so() -> None:
+    story = builds.governed(3, 5)
+    source = source_of(story)
+    async with shown(source, "end", "enter", size=(100, 40)) as (app, pilot):
+        assert "a guess, as jobs like it" not in " ".join(text_of(app).split())
+        more = story.add(3724, ev.JobMoved(8, "on_deck", 700 << 20, guessed=True))
+        assert "a guess, as jobs like it differ" in " ".join((await told(app, pilot, source, more)).split())
+        known = story.add(3725, ev.JobMoved(8, "on_deck", 720 << 20))
+        assert "a guess" not in await told(app, pilot, source, known)
+
+
 async def test_the_figures_of_a_reason_are_explained_by_those_on_the_screen() -> None:
     """Four figures stood side by side, and nothing said how they go together."""
     why = "needs up to 4.6 GiB within 3:00, 614 MiB unpromised above the reserve"

@@ -171,7 +171,8 @@ class JobStarted:
     """A job (one of a scheduler's own children) was seen. `jid` numbers it within this journal, from 1.
 
     `expected` is the memory it is predicted to need at its peak, if anything predicts it, and `lasts` the seconds that
-    it is predicted to run on a core of its own. `start_ticks` is as in SchedulerStarted.
+    it is predicted to run on a core of its own. `start_ticks` is as in SchedulerStarted. `guessed`: jobs like it differ
+    so much that `expected` says little about one of them.
     """
 
     kind: ClassVar[str] = "job_started"
@@ -185,6 +186,7 @@ class JobStarted:
     expected: int | None = None
     start_ticks: int | None = None
     lasts: float | None = None
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,8 @@ class JobMoved:
     """A job was let go from the deck, frozen or thawed, or another peak is `expected` of it than was recorded before.
 
     `by` says who decided; an engine that takes over goes by it. `alone`: nothing runs beside it; `alone_by` is the
-    login name of the person who said so, empty where stoker did. `lasts` is as in JobStarted, where `expected` is news.
+    login name of the person who said so, empty where stoker did. `lasts` and `guessed` are as in JobStarted, where
+    `expected` is news.
     """
 
     kind: ClassVar[str] = "job_moved"
@@ -203,6 +206,7 @@ class JobMoved:
     alone: bool = False
     alone_by: str = ""
     lasts: float | None = None
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,8 @@ class Job:
     """For how many seconds it had run when another machine last gave it back: it began again then, here."""
     phase_pid: int = 0
     """The process that `phase` is the name of; 0: `pid` itself, or unknown."""
+    guessed: bool = False
+    """As in events.JobStarted."""
 
     def age(self, now: float) -> float:
         """Return the seconds for which it has run at Unix time `now`, without time on deck and frozen."""

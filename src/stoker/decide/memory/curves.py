@@ -20,6 +20,11 @@ MAX_REPEATED_POINTS = 48
 """The same for a repeated curve: a start, a peak, a fall and an end for each of twelve rounds."""
 
 
+GUESSED = 0.5
+"""From this spread of size on, an expected size is a guess: of log-normal sizes the upper quartile is twice the lower
+one."""
+
+
 class Point(NamedTuple):
     """The job holds `size` bytes when it has used `age` CPU seconds; `phase` is the compiler pass from here on."""
 
@@ -65,6 +70,11 @@ class Curve:
     def duration(self) -> float:
         """CPU seconds of the whole life."""
         return self.ages[-1]
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether such jobs differ so much that its peak says little about one of them."""
+        return self.spread >= GUESSED
 
     @property
     def mean(self) -> float:

@@ -46,7 +46,7 @@ class DeckView:
         self._chains_version = chains.chains_version
 
     def outdated(self) -> list[ManagedJob]:
-        """Return those of the oldest jobs whose expected peak differs clearly from the announced one."""
+        """Return those of the oldest jobs of whose expected peak there is news."""
         return [job for job in islice(self._jobs, SHOWN_JOBS) if job.counts and self._jobs.has_news(job)]
 
     def candidates(self) -> tuple[Candidate, ...]:

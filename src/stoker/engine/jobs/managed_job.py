@@ -139,6 +139,7 @@ class ManagedJob:
     curve: Curve | None = field(default=None, repr=False)
     curve_version: int = 0
     announced_peak: int = 0
+    announced_guess: bool = False
     wait: Wait | None = field(default=None, repr=False)
 
     @property

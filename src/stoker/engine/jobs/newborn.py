@@ -94,6 +94,7 @@ def managed(birth: Birth, now: float, clocks: Clocks, *, held: bool) -> ManagedJ
         alone_by=before.alone_by if before is not None else "",
         moved_by=before.moved_by if before is not None and before.state == state else "",
         announced_peak=(before.expected or 0) if before is not None else 0,
+        announced_guess=before is not None and before.guessed,
         idle=max(0.0, now - birth.job.started - before.age(now)) if before is not None else 0.0,
         host=before.host if before is not None and state == "running" else "",
         was_away=_other_machine(before),

@@ -173,14 +173,17 @@ class JobTable:
         return round(max(self.curve(job).peak, job.peak_rss))
 
     def has_news(self, job: ManagedJob) -> bool:
-        """Say whether the expected peak differs clearly from the announced one."""
-        return abs(self.peak(job) - job.announced_peak) > NEWS_SHARE * job.announced_peak
+        """Say whether the expected peak differs clearly from the announced one, or is no longer a guess, or only one
+        now."""
+        is_other = abs(self.peak(job) - job.announced_peak) > NEWS_SHARE * job.announced_peak
+        return is_other or self.curve(job).is_guess != job.announced_guess
 
     def _peak_to_announce(self, job: ManagedJob) -> int | None:
         """Return the expected peak unless it is as announced, so that a row agrees with the decision beside it."""
-        if format_bytes(self.peak(job)) == format_bytes(job.announced_peak):
+        is_guess = self.curve(job).is_guess
+        if format_bytes(self.peak(job)) == format_bytes(job.announced_peak) and is_guess == job.announced_guess:
             return None
-        job.announced_peak = self.peak(job)
+        job.announced_peak, job.announced_guess = self.peak(job), is_guess
         return job.announced_peak
 
     def _seconds(self, job: ManagedJob) -> float:
@@ -228,6 +231,7 @@ class JobTable:
                 expected,
                 known.start_ticks,
                 None if expected is None else self._seconds(job),
+                expected is not None and job.announced_guess,
             )
         ]
 
@@ -268,7 +272,8 @@ class JobTable:
         """Return a job's state, who ordered it, and what is expected of it now."""
         expected = self._peak_to_announce(job)
         lasts = None if expected is None else self._seconds(job)
-        return ev.JobMoved(job.jid, job.state, expected, job.moved_by, job.alone, job.alone_by, lasts)
+        guessed = expected is not None and job.announced_guess
+        return ev.JobMoved(job.jid, job.state, expected, job.moved_by, job.alone, job.alone_by, lasts, guessed)
 
     def doom(self, job: ManagedJob, why: Doom) -> None:
         """Note that a live job cannot continue: its exit will be noticed in a moment."""

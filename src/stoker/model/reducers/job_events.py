@@ -27,7 +27,9 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
     job = state.jobs.get(e.jid)
     if job is not None:  # its name has been learnt
         expected = at_least(e.expected or job.expected, job.peak_rss)
-        job = evolve(job, output=e.output, tool=e.tool, expected=expected, lasts=e.lasts or job.lasts)
+        guessed = e.guessed if e.expected else job.guessed
+        lasts = e.lasts or job.lasts
+        job = evolve(job, output=e.output, tool=e.tool, expected=expected, lasts=lasts, guessed=guessed)
     else:
         job = Job(
             e.jid,
@@ -41,6 +43,7 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
             running_since=None if e.state == "on_deck" else e.started,
             start_ticks=e.start_ticks,
             lasts=e.lasts,
+            guessed=e.guessed,
         )
     return evolve(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
 
@@ -60,6 +63,7 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         alone=e.alone,
         alone_by=e.alone_by,
         lasts=e.lasts or job.lasts,
+        guessed=e.guessed if e.expected else job.guessed,
     )
     restraint = state.restraint
     if e.state != "running":

@@ -135,7 +135,8 @@ def _expected(job: Job, now: float, g: Glyphs) -> str | None:
     if lasts is not None:
         about = f"{'less than a second' if lasts < 1 else f'about {format_rough(lasts)}'} on a core of its own"
     if job.expected > job.peak_rss:
-        return f"{format_bytes(job.expected)} at its peak" + (f", for {about}" if about else "")
+        guess = "; a guess, as jobs like it differ by more than a factor of two" if job.guessed else ""
+        return f"{format_bytes(job.expected)} at its peak" + (f", for {about}" if about else "") + guess
     holds = "holds" if job.rss == job.peak_rss else "held"
     figure = of_expected(job, g).partition("/")[2].partition(" ")[0]
     in_table = f" ({figure} in the table)" if figure.endswith("+") else ""

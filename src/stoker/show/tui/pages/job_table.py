@@ -73,7 +73,7 @@ _ALONE_AFTER = re.compile(r"runs alone once (\d+) jobs? ha(?:s|ve) ended")
 """The reason of a job that is to run alone, after its own name."""
 
 MOST_DIGITS = 7
-"""Characters of two sizes that fit into "mem/expected" with "/", "+" and their unit."""
+"""Characters of two sizes that fit into "mem/expected" with "/", "+" or "?", and their unit."""
 
 UNMEASURED = "too short"
 """Shown as the peak of a job that was too short to measure."""
@@ -417,12 +417,13 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
 def of_expected(job: Job, g: Glyphs) -> str:
     """Return what a job holds and is expected to need, in one unit: 3.1/4.8 GiB; before it holds any: ~4.8 GiB.
 
-    5.1/5.2+ GiB if it has exceeded what was expected: it will need what it has held, or more.
+    5.1/5.2+ GiB if it has exceeded what was expected: it will need what it has held, or more. 3.1/4.8? GiB and
+    ~4.8 GiB? if that is a guess.
     """
     if job.expected is None or job_host(job):
         return format_bytes(job.rss) if job.rss else g.dash
     if not job.rss:
-        return f"~{format_bytes(job.expected)}"
+        return f"~{format_bytes(job.expected)}{'?' if job.guessed else ''}"
     expected = max(job.expected, job.peak_rss)
     held, whole = format_bytes(job.rss).split(), format_bytes(expected).split()
     if held[1] != whole[1]:
@@ -430,11 +431,12 @@ def of_expected(job: Job, g: Glyphs) -> str:
         figure, name = format_bytes(unit).split()
         scale = unit / float(figure)
         held, whole = [f"{job.rss / scale:.1f}", name], [f"{expected / scale:.1f}", name]
-    if job.expected > job.peak_rss:
+    sign = "+" if job.expected <= job.peak_rss else "?" if job.guessed else ""
+    if not sign:
         return f"{held[0]}/{whole[0]} {whole[1]}"
     # The column has no room for a sign and three digits with a fraction on both sides.
     figure = whole[0] if len(held[0] + whole[0]) <= MOST_DIGITS else str(math.ceil(float(whole[0])))
-    return f"{held[0]}/{figure}+ {whole[1]}"
+    return f"{held[0]}/{figure}{sign} {whole[1]}"
 
 
 def _ink(job: Job, column: Column, state_ink: str) -> str:
