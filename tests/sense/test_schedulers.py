@@ -11,7 +11,14 @@ import pytest
 
 from stoker.sense.commands.scheduler_args import make_arguments, ninja_arguments, width_of_makeflags
 from stoker.sense.proc.processes import ProcessTable
-from stoker.sense.proc.schedulers import SchedulerFinder, SchedulerProcess, Versions, default_ninja_width, version_in
+from stoker.sense.proc.schedulers import (
+    SchedulerFinder,
+    SchedulerProcess,
+    Versions,
+    default_ninja_width,
+    has_entered,
+    version_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +132,27 @@ def test_a_real_ninja(ninja: str, tmp_path: Path, start: Callable[..., Any], unt
     assert (found.tool, found.width, found.targets, found.parent) == ("ninja", 7, ("a",), None)
     assert found.directory == str(build.resolve())
     assert os.path.samefile(found.exe, ninja)
+
+
+@pytest.mark.parametrize(
+    ("directory", "asked", "entered"),
+    [
+        ("/src/out/build", "out/build", True),
+        ("/src", "out/build", False),
+        ("/src/lab", "ab", False),
+        ("/src/lab/ab", "ab", True),
+        ("/src/build", "../build/", True),
+        ("/src/.out", "./.out", True),
+        ("/out", "/out", True),
+        ("/src", ".", True),
+        ("/src", "", True),
+        ("", "ab", False),
+    ],
+)
+def test_a_folder_is_entered_once_its_whole_name_is_that_of_the_process(
+    directory: str, asked: str, entered: bool
+) -> None:
+    assert has_entered(directory, asked) is entered
 
 
 def test_a_python_wrapper_named_ninja_is_not_counted(

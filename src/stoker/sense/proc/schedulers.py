@@ -140,9 +140,7 @@ class SchedulerFinder:
             return False
         if now - first_seen >= SETTLED_SECONDS:
             return True
-        tail = os.path.normpath(arguments.directory).lstrip("./") if arguments.directory else ""
-        entered = not tail or (directory or "").endswith(tail)
-        return not newborn and entered
+        return not newborn and has_entered(directory or "", arguments.directory)
 
     def _scheduler(
         self,
@@ -236,6 +234,13 @@ def _is_inside_job(process: Process, processes: Mapping[int, Process]) -> bool:
     """The make with which gcc's link-time optimisation compiles its parts is a piece of one link."""
     parent = processes.get(process.ppid)
     return parent is not None and parent.comm in _LINK_DRIVERS
+
+
+def has_entered(directory: str, asked: str) -> bool:
+    """Say whether a scheduler that works in `directory` may have entered the folder that its -C asks for; a relative
+    one is known by its last names alone."""
+    names = [name for name in os.path.normpath(asked).split("/") if name not in ("", ".", "..")]
+    return not names or directory.split("/")[-len(names) :] == names
 
 
 def _is_probe(directory: str, targets: Sequence[str]) -> bool:
