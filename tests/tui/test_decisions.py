@@ -307,6 +307,15 @@ def test_the_freezes_that_follow_a_persons_decision_do_not_hide_it(width: int, r
     assert "unpause" not in "".join(shown(90))
 
 
+def test_on_a_single_line_a_persons_decision_gives_way_sooner() -> None:
+    def shown(seconds: float) -> str:
+        (line,) = decision_lines.decisions(at(hand_then_freezes(seconds), 3722 + seconds), 60, 1, UNICODE)
+        return text_of_line(line)
+
+    assert "unpause  lets 3 frozen go on" in shown(3)
+    assert "kernel_3" in shown(30)
+
+
 @pytest.mark.parametrize("width", [60, 80])
 def test_a_short_line_about_a_persons_decision_says_what_it_does(width: int) -> None:
     first, *_ = decision_lines.decisions(at(hand_then_freezes(3)), width, 2, UNICODE)

@@ -42,8 +42,9 @@ MOST_NAME = 32
 ALIKE = ("hold", "admit")
 """First words of stoker's own decisions that are merged into one line with their number if they are consecutive."""
 
-PERSON_SHOWN = 60.0
-"""Seconds for which a person's newest decision keeps its line on the dashboard, whatever it has led to since."""
+PERSON_SHOWN, PERSON_SHOWN_ALONE = 60.0, 15.0
+"""Seconds for which a person's newest decision keeps its line on the dashboard, whatever it has led to since; and where
+that is the only line."""
 
 BY_REQUEST = re.compile(r"^(?:asked for|by request)[:;,] ")
 """How the reason of a person's decision begins; beside the person's name it says nothing new."""
@@ -194,7 +195,8 @@ def _strip(found: Sequence[DecisionEntry | Notice], now: float, width: int, rows
     """Return the newest entries in at most `rows` lines, a person's last decision among them if it is young."""
     by_person = [at for at, entry in enumerate(found) if isinstance(entry, DecisionEntry) and is_person(entry)]
     kept = by_person[-1] if by_person else len(found) - 1
-    if rows < 2 or kept == len(found) - 1 or now - found[kept].time >= PERSON_SHOWN:
+    shown = PERSON_SHOWN if rows > 1 else PERSON_SHOWN_ALONE
+    if not rows or kept == len(found) - 1 or now - found[kept].time >= shown:
         return _newest(found, width, rows, g)
     after = _newest(found[kept + 1 :], width, rows - 1, g)
     before = found[max(0, kept + 1 + len(after) - rows) : kept + 1]
