@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from rich.cells import cell_len
 
 from stoker.model import events as ev
 from stoker.model.events import Paused
+from stoker.model.samples import JobSample
 from stoker.model.state import BuildState, MemoryUse
 from stoker.model.status import status_of
 from stoker.model.text import clean
@@ -281,6 +283,25 @@ def test_a_decision_fits_its_line(what: str, why: str, room: int) -> None:
 
 def rows_of(state: BuildState, rows: int, width: int = 80, cursor: int | None = None) -> list[str]:
     return [text_of(line).rstrip() for line in table(at(state), width, rows, JobView(cursor), UNICODE)]
+
+
+def test_a_frozen_job_uses_no_cpu_and_a_thawed_one_has_no_figure_before_it_is_measured() -> None:
+    """Frozen rows kept the figure of the second before, and one that had just been thawed stood at 0 %."""
+    story = builds.running(3)
+
+    def cpu_after(event: ev.Event) -> str:
+        story.add(NOW, event)
+        row = next(row for row in rows_of(story.state, 9) if "flash_bwd" in row)
+        return row.rpartition(" %")[0].split()[-1] if " %" in row else ""
+
+    def sampled(cpu: float, state: Literal["running", "frozen"] = "running") -> ev.Sampled:
+        return replace(builds.sampled(0), jobs=(JobSample(2, GIB, cpu, "ptxas", state),))
+
+    assert cpu_after(sampled(96.0)) == "96"
+    assert cpu_after(ev.JobMoved(2, "frozen")) == "0"
+    assert cpu_after(sampled(45.0, "frozen")) == "0"
+    assert cpu_after(ev.JobMoved(2, "running")) == ""
+    assert cpu_after(sampled(30.0)) == "30"
 
 
 def test_jobs_on_deck_come_after_those_that_were_started() -> None:

@@ -190,6 +190,8 @@ class Job:
     """The process that `phase` is the name of; 0: `pid` itself, or unknown."""
     guessed: bool = False
     """As in events.JobStarted."""
+    cpu_due: bool = False
+    """Whether it was let go or thawed a moment ago, so that no sample has its `cpu` yet."""
 
     def age(self, now: float) -> float:
         """Return the seconds for which it has run at Unix time `now`, without time on deck and frozen."""

@@ -79,6 +79,7 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
             restraint = restraint.with_longest(HeldJob(job.output, max(0.0, time - job.started)))
         frozen_at = time if e.state == "frozen" else None
         moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=job.frozen_for(time))
+        moved = evolve(moved, cpu=0.0, cpu_due=e.state == "running")  # what it used before is not what it uses now
     return evolve(state, jobs={**state.jobs, e.jid: moved}, restraint=restraint)
 
 

@@ -73,7 +73,8 @@ def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...], time:
                 rss=s.rss,
                 peak_rss=peak,
                 expected=at_least(job.expected, peak),
-                cpu=s.cpu,
+                cpu=0.0 if s.state == "frozen" else s.cpu,  # it says what the job used before it was frozen
+                cpu_due=False,
                 phase=s.phase,
                 phase_pid=s.phase_pid,
                 host=s.host,

@@ -151,7 +151,7 @@ def _used(job: Job, g: Glyphs) -> list[tuple[str, str]]:
     return [
         ("memory", f"{format_bytes(job.rss)}, at most {format_bytes(job.peak_rss)} so far; {OWN}"),
         *_over_time(job.course.rss, job.expected or 0, g),
-        ("cpu", f"{job.cpu:.0f} % of one core"),
+        ("cpu", "not measured yet since it goes on" if job.cpu_due else f"{job.cpu:.0f} % of one core"),
         *_over_time(job.course.cpu, 100, g),
     ]
 

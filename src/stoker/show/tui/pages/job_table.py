@@ -407,7 +407,7 @@ def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
     if column.title == "time":
         return format_duration(seconds_of(job, now))
     if column.title == "cpu":
-        return g.dash if job.state == "on_deck" else f"{job.cpu:.0f} %"
+        return g.dash if job.state == "on_deck" or job.cpu_due else f"{job.cpu:.0f} %"
     if column.title == "mem/expected":
         return of_expected(job, g)
     size = {"memory": job.rss, "peak": job.peak_rss}[column.title]
