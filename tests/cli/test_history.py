@@ -36,17 +36,17 @@ def test_nothing_is_known_at_first_and_asking_makes_no_file(capsys: pytest.Captu
 
 
 def test_the_heaviest_come_first_and_nothing_harms_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    remember("small.o", GIB, "cxx")
+    remember("small.c.o", GIB, "cxx")
     remember("large\x1b[31m.o", 6.5 * GIB)
     assert main(["history", "--all"]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
     lines = out.splitlines()
-    assert lines[0].startswith("2 jobs (1 c++, 1 nvcc), 2 runs, ")
+    assert lines[0].startswith("2 jobs (1 c/c++, 1 nvcc), 2 runs, ")
     assert str(history_path()) in lines[0]
     assert "6.5 GiB" in lines[3]
     assert "1:30" in lines[3]
-    assert "small.o" in lines[4]
+    assert lines[4].split()[-2:] == ["cc", "small.c.o"]
 
 
 def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:

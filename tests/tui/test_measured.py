@@ -108,3 +108,20 @@ def test_time_is_without_the_time_frozen_and_says_so() -> None:
     assert "slowest jobs, minus time frozen" in page
     assert "heaviest jobs, minus time frozen" in page
     assert page.count(" peak") == 2, "the heads of both columns are whole"
+
+
+@pytest.mark.parametrize(
+    ("phase", "output", "word"), [("cc1", "a.o", "cc"), ("as", "a.c.o", "cc"), ("cc1plus", "a.o", "c++")]
+)
+def test_what_compiles_c_is_not_called_a_cxx_compiler(phase: str, output: str, word: str) -> None:
+    """All files of a C library were shown as compiled by c++, in the table, the job's box and at the end."""
+    one = builds.governed(0, 0)
+    one.add(builds.NOW - 100, ev.JobStarted(70, 1, 7000, output, "cxx", EARLY))
+    one.add(builds.NOW, replace(builds.sampled(0), jobs=(JobSample(70, GIB, 90.0, phase),)))
+    assert word in text_of(table(at(one.state), 80, 4, JobView(70), UNICODE)[1]).split()
+    box = [text_of(line).split() for line in details(one.state.jobs[70], one.state, START + builds.NOW, 60, UNICODE)]
+    assert ["tool", word, phase] in [line[:3] for line in box]
+    one.add(builds.NOW, ev.JobFinished(70, 1, output, "cxx", 100.0, "ok", GIB))
+    assert word in text_of(lately(one.state, 80, 2, UNICODE)[1]).split()
+    one.add(builds.NOW, ev.BuildEnded("done", 0, ""))
+    assert any(word in text_of(line).split() for line in end_page.summary(at(one.state), 80, 24, UNICODE))

@@ -190,6 +190,8 @@ class Job:
     """The process that `phase` is the name of; 0: `pid` itself, or unknown."""
     guessed: bool = False
     """As in events.JobStarted."""
+    is_c: bool = False
+    """Whether gcc's compiler proper for C was seen in it: an output's name does not always say so."""
     cpu_due: bool = False
     """Whether it was let go or thawed a moment ago, so that no sample has its `cpu` yet."""
 
@@ -237,6 +239,7 @@ class FinishedJob:
     sid: int = 0
     killed_by: KilledBy | None = None
     stood: float = 0.0
+    is_c: bool = False
 
     @property
     def is_measured(self) -> bool:

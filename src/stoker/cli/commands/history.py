@@ -21,7 +21,7 @@ from stoker.cli.recorded_screens import full_screen_fits, show_history
 from stoker.config.paths import build_paths, history_path
 from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
-from stoker.model.tool import TOOL_NAMES
+from stoker.model.tool import TOOL_NAMES, tool_name
 from stoker.model.units import format_bytes, format_duration, format_share
 from stoker.record.builds import final_state, list_builds
 from stoker.record.history import History, Known, KnownJob
@@ -154,9 +154,9 @@ def _print_jobs(states: Sequence[BuildState], count: int) -> None:
     if jobs:
         print(f"\n{'peak':>9}  {'took':>8}  {'tool':<7}  heaviest jobs")
     for job in jobs:
+        tool = tool_name(job.tool, job.output, is_c=job.is_c)
         print(
-            f"{format_bytes(job.peak_rss or 0):>9}  {format_duration(job.seconds):>8}  {_tool(job.tool):<7}"
-            f"  {clean(job.output)}"
+            f"{format_bytes(job.peak_rss or 0):>9}  {format_duration(job.seconds):>8}  {tool:<7}  {clean(job.output)}"
         )
 
 
@@ -208,8 +208,13 @@ def _job_as_json(job: KnownJob) -> dict[str, object]:
     }
 
 
-def _tool(tool: str) -> str:
-    return TOOL_NAMES.get(tool) or clean(tool)
+def _kind(tool: str) -> str:
+    """Return what people read of a tool's jobs together: C is compiled by what compiles C++."""
+    return "c/c++" if tool == "cxx" else TOOL_NAMES.get(tool) or clean(tool)
+
+
+def _tool(tool: str, output: str) -> str:
+    return tool_name(tool, output) if tool in TOOL_NAMES else clean(tool)
 
 
 def _counted(jobs: int) -> str:
@@ -217,7 +222,7 @@ def _counted(jobs: int) -> str:
 
 
 def _print(path: Path, known: Known) -> None:
-    tools = ", ".join(f"{jobs} {_tool(tool)}" for tool, jobs in known.tools)
+    tools = ", ".join(f"{jobs} {_kind(tool)}" for tool, jobs in known.tools)
     print(
         f"{known.jobs} jobs{f' ({tools})' if tools else ''}, {known.runs} runs, {format_bytes(_size(path))} in {path}"
     )
@@ -227,5 +232,5 @@ def _print(path: Path, known: Known) -> None:
         day = time.strftime("%Y-%m-%d", time.localtime(job.used))
         print(
             f"{format_bytes(job.peak):>9}  {format_duration(job.seconds):>8}  {job.runs:>4}  {day:<10}"
-            f"  {_tool(job.tool):<7}  {clean(job.output)}"
+            f"  {_tool(job.tool, job.output):<7}  {clean(job.output)}"
         )

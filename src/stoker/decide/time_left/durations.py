@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from stoker.model.lessons import Stated, StatedBy
+from stoker.model.tool import C_OBJECTS
 
 WEIGHTS: Mapping[str, float] = MappingProxyType(
     {"cxx": 1.0, "c": 0.2, "nvcc": 6.0, "link": 0.15, "archive": 0.1, "other": 0.15}
@@ -112,7 +113,6 @@ and took 0.3. No figure of the recorded builds changes with 2 or 3."""
 _NUMBER = re.compile(r"\d+")
 
 _COMPILED = ("cxx", "c", "nvcc")
-_C_OBJECTS = (".c.o", ".c.obj", ".c.lo", ".S.o", ".s.o", ".asm.o")
 
 
 class Class(NamedTuple):
@@ -231,7 +231,7 @@ class _Ended(NamedTuple):
 
 def kind_of(tool: str, output: str) -> str:
     """Return the tool, with C separate from C++: C compiles five times faster."""
-    return "c" if tool == "cxx" and output.endswith(_C_OBJECTS) else tool
+    return "c" if tool == "cxx" and output.endswith(C_OBJECTS) else tool
 
 
 def weight(tool: str, output: str, size: int = 0) -> Stated:

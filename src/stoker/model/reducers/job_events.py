@@ -150,7 +150,8 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         state = evolve(state, lost=with_lost(state.lost, death, e.seconds))
         state = with_end(state, death, e.output, e.jid, e.peak_rss)
     by = None if death is None else death.by
-    job = FinishedJob(e.output, e.tool, e.seconds, time, fate, e.peak_rss, e.jid, e.sid, by, stood)
+    is_c = seen is not None and seen.is_c
+    job = FinishedJob(e.output, e.tool, e.seconds, time, fate, e.peak_rss, e.jid, e.sid, by, stood, is_c)
     state = evolve(state, history=_with_finished(state.history, job))
     if e.host and fate == "ok":
         state = _with_host(state, e.host)

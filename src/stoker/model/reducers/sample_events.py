@@ -76,6 +76,7 @@ def _with_samples(jobs: Mapping[int, Job], samples: tuple[JobSample, ...], time:
                 cpu=0.0 if s.state == "frozen" else s.cpu,  # it says what the job used before it was frozen
                 cpu_due=False,
                 phase=s.phase,
+                is_c=job.is_c or s.phase == "cc1",
                 phase_pid=s.phase_pid,
                 host=s.host,
                 course=job.course.with_sample(time, s.rss, s.cpu),

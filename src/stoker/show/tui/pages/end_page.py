@@ -13,7 +13,7 @@ from stoker.model.killed import failed_steps
 from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
-from stoker.model.tool import TOOL_NAMES
+from stoker.model.tool import tool_name
 from stoker.model.units import format_bytes, format_duration
 from stoker.show import budget_text, killed_text
 from stoker.show.cache_text import closing_lines
@@ -264,7 +264,7 @@ def _ranking(title: str, jobs: list[FinishedJob], width: int, rows: int, g: Glyp
     for job in jobs[: max(0, rows - 1)]:
         peak = peak_text(job) or g.dash
         cells = [
-            Part(" " + pad(TOOL_NAMES[job.tool], 5), TOOL_INKS[job.tool]),
+            Part(" " + pad(tool_name(job.tool, job.output, is_c=job.is_c), 5), TOOL_INKS[job.tool]),
             Part(pad(format_duration(job.seconds), 8, right=True)),
             Part(pad(peak, PEAK_CELLS, right=True)),
         ]

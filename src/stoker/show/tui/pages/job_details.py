@@ -12,7 +12,7 @@ from stoker.model.job_tree import MAX_NAME, ProcessTree
 from stoker.model.killed import death_of
 from stoker.model.state import BuildState, Job
 from stoker.model.text import clean
-from stoker.model.tool import TOOL_NAMES
+from stoker.model.tool import tool_name
 from stoker.model.units import format_bytes, format_duration, format_rough
 from stoker.show.killed_text import fate_text, how_text
 from stoker.show.tui.pages.job_list import since
@@ -81,7 +81,11 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
             rows.append(("then", fate_text(state)))
         rows.append(("ended", time_of_day(ended.ended)))
     peak = max(job.peak_rss, ended.peak_rss or 0 if ended is not None else 0)
-    rows = [("tool", TOOL_NAMES[job.tool]), *rows, ("pid", f"{job.pid}, the job's first process")]
+    rows = [
+        ("tool", tool_name(job.tool, job.output, is_c=job.is_c)),
+        *rows,
+        ("pid", f"{job.pid}, the job's first process"),
+    ]
     short = ended is not None and not ended.is_measured
     most = f"{format_bytes(peak)} or more: too short to be measured" if short else f"at most {format_bytes(peak)}"
     rows += [("memory", most)] if peak else []
@@ -108,7 +112,7 @@ def _pid_text(job: Job, tree: ProcessTree | None) -> str:
 def _present(job: Job, state: BuildState, now: float, g: Glyphs, pid: str) -> list[tuple[str, str]]:
     waits = job.running_since is None
     rows = [
-        ("tool", "  ".join(filter(None, (TOOL_NAMES[job.tool], clean(job.phase, 40))))),
+        ("tool", "  ".join(filter(None, (tool_name(job.tool, job.output, is_c=job.is_c), clean(job.phase, 40))))),
         ("pid", pid),
         ("state", _state_text(job)),
         *([("because", reason)] if (reason := dated_reason(job, now)) else []),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stoker.model.state import BuildState, Job
-from stoker.model.tool import TOOL_NAMES
+from stoker.model.tool import tool_name
 from stoker.show.tui.pages.names import distinct_names, matches, plain_name
 
 Order = Literal["time", "memory", "expected", "name"]
@@ -62,7 +62,7 @@ def names_of(state: BuildState) -> Mapping[str, str]:
 
 
 def _is_meant(job: Job, words: str) -> bool:
-    tool, doing = TOOL_NAMES[job.tool], job.state.replace("_", " ")
+    tool, doing = tool_name(job.tool, job.output, is_c=job.is_c), job.state.replace("_", " ")
     return matches(words, plain_name(job.output), tool, job.phase, doing, str(job.pid), str(job.shown_pid))
 
 

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
-from stoker.model.tool import TOOL_NAMES
+from stoker.model.tool import tool_name
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.input.pending import Act
 from stoker.show.tui.pages.clauses import LEAST_NAME, clauses, shortened
@@ -221,7 +221,7 @@ def _finished_line(job: FinishedJob, named: str, columns: list[Column], width: i
     mark, ink, word = _end_of(job, g)
     peak = "peak" if any(c.title == "peak" for c in columns) else "mem/expected"
     texts = {
-        "tool": TOOL_NAMES[job.tool],
+        "tool": tool_name(job.tool, job.output, is_c=job.is_c),
         "phase": word,
         "time": format_duration(job.seconds),
         peak: peak_text(job),
@@ -399,7 +399,7 @@ def _doing(job: Job, act: Act) -> str:
 
 def _cell(job: Job, column: Column, now: float, g: Glyphs) -> str:
     if column.title == "tool":
-        return TOOL_NAMES[job.tool]
+        return tool_name(job.tool, job.output, is_c=job.is_c)
     if column.title == "phase":
         return {"frozen": "frozen", "on_deck": "on deck"}.get(job.state) or clean(job.phase, column.width)
     if column.title == "pid":
