@@ -505,7 +505,7 @@ def test_an_end_says_nothing_of_jobs_that_nothing_has_counted(outcome: ev.Outcom
     """Setuptools compiles extensions by itself, below no ninja or make."""
     ended = builds.started().add(30, ev.BuildEnded(outcome, int(outcome != "done"), "")).state
     page = [text_of(line).rstrip() for line in end_page.summary(at(ended), 80, 24, UNICODE)]
-    assert "jobs     not counted: no ninja or make ran" in page
+    assert "jobs     neither counted nor governed: no ninja or make ran" in page
     assert not [line for line in (*page, *PlainRenderer().update(Update(ended, "ended"), NOW)) if "0 jobs" in line]
 
 

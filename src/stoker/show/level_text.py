@@ -43,11 +43,11 @@ def ungoverned(state: BuildState) -> str:
 
 
 def uncounted(state: BuildState) -> str:
-    """Return `not counted: no ninja or make ran` of an ended build whose jobs nothing has counted, as where setuptools
-    compiles by itself; else nothing."""
+    """Return `neither counted nor governed: no ninja or make ran` of an ended build whose jobs nothing has counted, as
+    where setuptools compiles by itself; else nothing."""
     if not state.over or state.schedulers or progress_of(state).failed:
         return ""
-    return "not counted: no ninja or make ran"
+    return "neither counted nor governed: no ninja or make ran"
 
 
 def is_loose(state: BuildState) -> bool:
