@@ -509,6 +509,15 @@ def test_an_end_says_nothing_of_jobs_that_nothing_has_counted(outcome: ev.Outcom
     assert not [line for line in (*page, *PlainRenderer().update(Update(ended, "ended"), NOW)) if "0 jobs" in line]
 
 
+@pytest.mark.parametrize(("gone", "said"), [(False, "between jobs"), (True, "no build tool runs now")])
+def test_a_page_without_jobs_says_whether_a_build_tool_still_runs(*, gone: bool, said: str) -> None:
+    """While the cause of a failure was looked for, a build whose ninja had been killed was "between jobs"."""
+    story = builds.started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8), builds.sampled(0))
+    state = story.add(6, *([ev.SchedulerEnded(1)] if gone else [])).state
+    page = [text(line) for line in dashboard_page.dashboard(at(state), 80, 24, UNICODE, JobView(), [])]
+    assert said in page
+
+
 def test_an_end_counts_the_jobs_of_a_build_tool_that_had_nothing_to_do() -> None:
     story = builds.started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8), ev.SchedulerEnded(1))
     ended = story.add(30, ev.BuildEnded("done", 0, "")).state

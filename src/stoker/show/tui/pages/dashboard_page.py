@@ -249,7 +249,9 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, view: JobView, tail:
         lines = _jobs_panel(m, width, rows - below - bool(below), view, g)
         lines += [BLANK] * (rows - below - len(lines))
         return [*lines, *([section("output", width, g), *_last(tail, below - 1, width)] if below else [])]
-    activity = clean(m.state.activity) or ("between jobs" if m.state.schedulers else "starting")
+    schedulers = m.state.schedulers.values()
+    idle = "between jobs" if any(s.ended is None for s in schedulers) else "no build tool runs now"
+    activity = clean(m.state.activity) or (idle if schedulers else "starting")
     if m.state.over:
         activity = "the build has ended"
     head = section("output", width, g)
