@@ -27,8 +27,8 @@ from stoker.record.builds import (
     list_builds,
     prune_builds,
     resolve,
-    unended_builds,
 )
+from stoker.record.folders import unended_builds
 from stoker.record.journal_writer import JournalWriter
 
 T0 = 1_700_000_000.0

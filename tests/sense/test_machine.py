@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from stoker.model.samples import Pressure
@@ -15,7 +14,8 @@ from stoker.sense.machine.cgroup import Cgroups, MemoryLimit, find_cgroups, memo
 from stoker.sense.machine.cpu import CpuReader, cpu_available
 from stoker.sense.machine.disk import DiskReader
 from stoker.sense.machine.gpu import GpuReader
-from stoker.sense.machine.machine import MachineReader, binding_limit
+from stoker.sense.machine.limits import binding_limit
+from stoker.sense.machine.machine import MachineReader
 from stoker.sense.machine.mounts import read_mounts
 from stoker.sense.machine.oom import OomCounter
 from stoker.sense.machine.pressure import parse_pressure, read_pressure
@@ -286,10 +286,9 @@ def test_a_group_of_its_own_tells_what_the_build_holds(fake: FakeMachine, tmp_pa
         made.close()
 
 
-def test_cpu_shares_between_two_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu_shares_between_two_reads(tmp_path: Path) -> None:
     """Waiting for a disk is idle; a guest's time is in the user's already; a core that is switched off starts anew."""
-    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
-    reader = CpuReader()
+    reader = CpuReader(tmp_path)
     assert reader.read() is None
     stat = tmp_path / "stat"
     stat.write_text("cpu  1\ncpu0 50 0 50 400 0 0 0 0 25 0\ncpu3 50 0 50 400 0 0 0 0 0 0\nintr 1\n")
@@ -391,7 +390,7 @@ def test_a_whole_sample_of_a_fake_machine(fake: FakeMachine, tmp_path: Path, mon
         "proc/meminfo",
         f"MemTotal: {16 * 2**20} kB\nMemAvailable: {9 * 2**20} kB\nSwapTotal: 2048 kB\nSwapFree: 1024 kB\n",
     )
-    monkeypatch.setattr(psutil, "getloadavg", lambda: (1.25, 0.0, 0.0))
+    monkeypatch.setattr(os, "getloadavg", lambda: (1.25, 0.0, 0.0))
     reader = MachineReader(7, str(tmp_path), fake.proc, tmp_path, GpuReader(NO_LIBRARY))
     sample = reader.read(1.0)
     assert (sample.memory_budget, sample.memory_used, sample.memory_available) == (4 * GIB, 2 * GIB, 2 * GIB)
@@ -428,8 +427,7 @@ def test_nothing_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def unobtainable() -> tuple[float, float, float]:
         raise OSError
 
-    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
-    monkeypatch.setattr(psutil, "getloadavg", unobtainable)
+    monkeypatch.setattr(os, "getloadavg", unobtainable)
     reader = MachineReader(7, str(tmp_path), tmp_path, tmp_path, GpuReader(NO_LIBRARY))
     sample = reader.read(1.0)
     assert (sample.memory_budget, sample.cpu_percent, sample.cpu_cores, sample.load) == (0, 0.0, (), 0.0)

@@ -6,8 +6,7 @@ import argparse
 import re
 from typing import Literal
 
-from stoker.config.profiles.kinds import LEAST_MEMORY
-from stoker.model.events import MAX_LEVEL
+from stoker.model.bounds import LEAST_MEMORY, MAX_LEVEL
 from stoker.model.units import format_bytes, parse_size
 
 LEVELS = f"a number from 1 to {MAX_LEVEL}, or auto"

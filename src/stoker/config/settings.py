@@ -12,7 +12,7 @@ from stoker.config.attention_settings import AttentionSettings
 from stoker.config.config_error import ConfigError
 from stoker.config.strict_yaml import Section, load
 from stoker.decide.policy.thresholds import MOST_FLOOR, MOST_RESERVE, Amount, Thresholds
-from stoker.model.events import MAX_LEVEL
+from stoker.model.bounds import MAX_LEVEL
 from stoker.model.units import parse_size
 
 MAX_SIZE = 2**50

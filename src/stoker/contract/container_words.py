@@ -4,7 +4,6 @@ Unaware of processes, and of what runs in a container.
 """
 
 import os
-import secrets
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -48,7 +47,7 @@ def labelled(words: Sequence[str]) -> tuple[str, ...]:
     place = _behind_verb(words)
     if not place:
         return tuple(words)
-    added = ["--label", f"{LABEL}={secrets.token_hex(8)}", *(w for name in HANDED_ON for w in ("-e", name))]
+    added = ["--label", f"{LABEL}={os.urandom(8).hex()}", *(w for name in HANDED_ON for w in ("-e", name))]
     return (*words[:place], *added, *words[place:])
 
 

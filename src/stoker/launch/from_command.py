@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stoker.contract.spec_file import BuildSpec
 from stoker.launch.refusals import CommandNotFoundError, NotExecutableError
@@ -15,9 +14,8 @@ from stoker.launch.remote_slots import remote_slots
 from stoker.launch.request import BuildRequest
 from stoker.launch.window import prepared, window_for
 from stoker.model.units import format_bytes
-
-if TYPE_CHECKING:
-    from stoker.sense.machine.cgroup import MemoryLimit
+from stoker.sense.machine.cgroup import MemoryLimit
+from stoker.sense.machine.limits import limits_of
 
 BUILD_FOLDERS = ("build", "out", "_build", "builddir", "release", "debug")
 """Usual names of the folder that a project is built in."""
@@ -36,7 +34,7 @@ def command_build(
 ) -> BuildRequest:
     """Return the build of one command. `environ` is its environment if it is not ours."""
     known = os.environ if environ is None else environ
-    window = window_of(cwd, jobs, memory, known)
+    window = window_of(jobs, memory, known)
     run = prepared(words, window, jobs, known)
     spec = BuildSpec(name, cwd, run.words, tuple(words), jobs=jobs, memory=memory, note=run.note)
     return BuildRequest(spec, window, run.environment, environ).noticing(*above_limit(memory))
@@ -69,14 +67,10 @@ def _is_build_folder(folder: Path) -> bool:
     return folder.name.lower() in BUILD_FOLDERS or any(marks)
 
 
-def window_of(cwd: str, jobs: int | None, memory: int | None, environ: Mapping[str, str]) -> int:
+def window_of(jobs: int | None, memory: int | None, environ: Mapping[str, str]) -> int:
     """Return the width of schedulers on this machine, for a build with this environment."""
-    from stoker.sense.machine.machine import MachineReader
-
-    machine = MachineReader(os.getpid(), cwd)
-    return window_for(
-        int(machine.cores), min(machine.memory(0).limit, memory or sys.maxsize), jobs, remote_slots(environ)
-    )
+    cores, limit = limits_of(os.getpid())
+    return window_for(int(cores), min(limit.limit, memory or sys.maxsize), jobs, remote_slots(environ))
 
 
 def above_limit(memory: int | None) -> tuple[str, ...]:
@@ -99,6 +93,4 @@ def bytes_of(memory: int | float | None) -> int | None:
 
 def memory_limit_here() -> MemoryLimit:
     """Return the tightest limit around us."""
-    from stoker.sense.machine.machine import MachineReader
-
-    return MachineReader(os.getpid(), "/").memory(0)
+    return limits_of(os.getpid()).memory

@@ -74,7 +74,7 @@ def profile_build(
     profile, added = plan.profile, added_by(plan.profile, environ, cwd)
     limit = memory or profile.memory
     known, notes = added.to(environ), list(added.notes)
-    window = window_of(cwd, jobs, min((n for n in (limit, profile.container.memory) if n), default=None), known)
+    window = window_of(jobs, min((n for n in (limit, profile.container.memory) if n), default=None), known)
     steps = []
     for step in _taking_part(plan, Path(cwd), known, notes):
         if step.package is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from stoker.act.stop import NothingToStopError, continue_build, running
 from stoker.act.watchdog_call import call_watchdog, watchdogs_and_engines_of
 from stoker.config.paths import BuildPaths
-from stoker.record.builds import unended_builds
+from stoker.record.folders import unended_builds
 
 
 def repair(paths: BuildPaths) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import secrets
 import shutil
 import signal
 import subprocess
@@ -39,7 +38,7 @@ from stoker.launch.repair import repair_all
 from stoker.launch.request import BuildRequest
 from stoker.launch.saved_environment import save_environment
 from stoker.launch.tmpfs import sweep
-from stoker.record.builds import prune_builds
+from stoker.record.folders import MAX_BUILDS, build_folders
 from stoker.supervisor.program import supervisor_argv
 
 START_SECONDS = 10.0
@@ -71,7 +70,7 @@ def start_build(
         with contextlib.suppress(OSError):  # a failed cleanup must not keep a build from starting
             for line in repair_all():
                 say(line)
-            prune_builds()
+            _prune()
             sweep(os.environ)
         request = make(cwd)
         ready()
@@ -109,6 +108,14 @@ def launch(request: BuildRequest) -> BuildPaths:
     raise LaunchError(f"the supervisor did not start; {_last_words(paths.engine_log)}see {paths.engine_log}")
 
 
+def _prune() -> None:
+    """Delete the oldest builds if there are too many. What reads their journals is loaded only then."""
+    if len(build_folders()) > MAX_BUILDS:
+        from stoker.record.builds import prune_builds
+
+        prune_builds()
+
+
 def _last_words(log: Path) -> str:
     """Return the supervisor's last error."""
     with contextlib.suppress(OSError):
@@ -121,7 +128,7 @@ def _make_folder(name: str) -> BuildPaths:
     stamp = time.strftime("%m%d-%H%M")
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in name).strip("-.")
     while True:
-        root = builds_dir() / f"{safe[:MAX_NAME] or 'build'}-{stamp}-{secrets.token_hex(2)}"
+        root = builds_dir() / f"{safe[:MAX_NAME] or 'build'}-{stamp}-{os.urandom(2).hex()}"
         try:
             root.mkdir(mode=0o700)
         except FileExistsError:

@@ -14,7 +14,7 @@ from stoker.act import ramdisk
 from stoker.config.paths import BuildPaths
 from stoker.contract.spec_file import RamDiskPlace
 from stoker.model.units import format_bytes
-from stoker.record.builds import runs
+from stoker.record.folders import runs
 
 if TYPE_CHECKING:  # every build cleans up, and only one of a profile needs what reads profiles
     from stoker.config.profiles.profile import Tmp
@@ -35,7 +35,7 @@ def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Pla
     """Return where `tmp` can be. `environ` is the steps' environment, `memory` the build's memory limit."""
     if tmp.kind == "none":
         return Placement()
-    from stoker.sense.machine.machine import MachineReader
+    from stoker.sense.machine.limits import limits_of
     from stoker.sense.machine.tmpfs_use import choose, is_in_memory
 
     own = environ.get("TMPDIR", "")
@@ -43,7 +43,7 @@ def ramdisk_for(tmp: Tmp, environ: Mapping[str, str], memory: int | None) -> Pla
         return Placement(
             warnings=(f"no RAM disk: TMPDIR={own} is set, is not in memory, and stays; unset it to have one",)
         )
-    limit = MachineReader(os.getpid(), "/").memory(0).limit
+    limit = limits_of(os.getpid()).memory.limit
     choice = choose(tmp.size, min(limit, memory or limit), environ)
     if choice.place is None:
         return Placement(warnings=(f"{choice.why}; TMPDIR stays as it is",))

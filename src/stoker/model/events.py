@@ -49,9 +49,6 @@ machine. Empty: not known yet."""
 Paused = Literal["no", "soft", "hard"]
 """soft: nothing new starts. hard: everything is frozen."""
 
-MAX_LEVEL = 4096
-"""The highest level: more jobs at once than any machine has cores for."""
-
 
 @dataclass(frozen=True, slots=True)
 class BuildStarted:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import signal
-import stat
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,16 +25,11 @@ from stoker.model.progress import frozen_by_person, progress_of, stalled_by
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState, Phase
 from stoker.model.status import time_left
+from stoker.record.folders import MAX_BUILDS, build_folders, is_own_folder, runs
 from stoker.record.in_words import in_words
 from stoker.record.journal_error import JournalError
 from stoker.record.journal_reader import load_state
 from stoker.record.jsonlines import BadLineError, parse_line
-
-MAX_BUILDS = 200
-"""Builds whose files are kept: far more than a day's work, some gigabytes at worst."""
-
-STARTING_SECONDS = 30.0
-"""How long a folder without supervisor.json counts as a build that is being started: the launcher gives up after 10."""
 
 LOST_REASON = "the machine or the supervisor went down; the exit status is lost"
 
@@ -45,7 +38,6 @@ _MAX_FIRST_LINE = 16 * 2**20
 
 _HEAD_BYTES = 1 << 13
 _TAIL_BYTES = 1 << 16
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _MAX_CANDIDATES = 5
 _CANDIDATE = 60
 """Candidates named in an error, and characters of each one's command and folder: it must stay one line."""
@@ -100,17 +92,12 @@ class _Glance:
 
 def list_builds() -> list[BuildSummary]:
     """Return all builds, newest first. Reads only the beginning and the end of each journal."""
-    return _newest_first(map(_summary, _all_paths()))
+    return _newest_first(map(_summary, build_folders()))
 
 
 def live_builds() -> list[BuildSummary]:
     """Return those that are running, newest first. Of the others it reads only the supervisor's file."""
-    return _newest_first(build for build in map(_summary, filter(runs, _all_paths())) if build.live)
-
-
-def unended_builds() -> list[BuildPaths]:
-    """Return those whose supervisor has not recorded their end: they run, or it was killed. Reads no journal."""
-    return [paths for paths in _all_paths() if load_or_none(ExitRecord, paths.exit) is None]
+    return _newest_first(build for build in map(_summary, filter(runs, build_folders())) if build.live)
 
 
 def _newest_first(summaries: Iterable[BuildSummary]) -> list[BuildSummary]:
@@ -151,7 +138,7 @@ def resolve(wanted: str | None, live_only: bool = False) -> BuildPaths:
     builds = list_builds()
     found, exact = _matches(builds, wanted)
     if not found:
-        if builds_dir().exists() and not _is_own_folder(builds_dir()):
+        if builds_dir().exists() and not is_own_folder(builds_dir()):
             raise NoSuchBuildError(
                 f"the builds in {builds_dir()} belong to another user; run as that user, or set HOME"
             )
@@ -239,7 +226,7 @@ def final_state(paths: BuildPaths) -> BuildState:
 
 def prune_builds(max_builds: int = MAX_BUILDS) -> list[str]:
     """Delete the oldest builds beyond `max_builds`, never a running one; return the IDs of the deleted ones."""
-    if len(_all_paths()) <= max_builds:  # as before most builds, which need not wait until each has been read
+    if len(build_folders()) <= max_builds:  # as before most builds, which need not wait until each has been read
         return []
     builds = list_builds()
     deleted: list[str] = []
@@ -254,25 +241,6 @@ def prune_builds(max_builds: int = MAX_BUILDS) -> list[str]:
             paths.socket.unlink()
         deleted.append(build.id)
     return deleted
-
-
-def _all_paths() -> list[BuildPaths]:
-    """Return real folders of ours whose name is an ID, without following links."""
-    try:
-        entries = list(builds_dir().iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return [BuildPaths(p) for p in entries if _ID.fullmatch(p.name) and _is_own_folder(p)]
-
-
-def _is_own_folder(path: Path) -> bool:
-    """Another user's files would name processes and sockets of their choice; root, with that user's HOME, would signal
-    them."""
-    try:
-        info = path.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid()
 
 
 def _summary(paths: BuildPaths) -> BuildSummary:
@@ -365,20 +333,6 @@ def _record(line: bytes) -> Record | None:
         return decode_record(parse_line(line))
     except (BadLineError, CodecError):
         return None
-
-
-def runs(paths: BuildPaths) -> bool:
-    """Say whether the supervisor or the build exists, or may be about to."""
-    record = load_or_none(SupervisorRecord, paths.supervisor)
-    if record is not None:
-        if record.living_build() is not None or record.acting_supervisor() is not None:
-            return True
-        return record.may_live_unseen() and not paths.exit.exists()
-    try:
-        age = abs(time.time() - paths.root.stat().st_mtime)
-    except OSError:
-        return False
-    return age < STARTING_SECONDS and not paths.exit.exists()
 
 
 def _state_without_journal(paths: BuildPaths) -> BuildState:

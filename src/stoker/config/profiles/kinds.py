@@ -8,10 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from stoker.model.events import MAX_LEVEL
-
-LEAST_MEMORY = 32 * 2**20
-"""For all jobs of a build together: no compiler does with less. Who writes less has forgotten a unit."""
+from stoker.model.bounds import LEAST_MEMORY, MAX_LEVEL
 
 MAX_RETRIES = 5
 """A step is never run again more often (decide/recovery/deaths.py): who needs more has a machine on which it cannot

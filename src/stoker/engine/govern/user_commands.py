@@ -15,7 +15,7 @@ from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.jobs.managed_job import Life, ManagedJob
 from stoker.engine.jobs.table import JobTable
 from stoker.model import events as ev
-from stoker.model.events import MAX_LEVEL
+from stoker.model.bounds import MAX_LEVEL
 from stoker.model.update import CommandRefused
 
 VERBS = ("level", "pause", "resume", "job", "stop")

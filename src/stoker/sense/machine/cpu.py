@@ -6,10 +6,14 @@ Unaware of cgroups except for the quota that it is given.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from pathlib import Path
 from typing import NamedTuple
 
-import psutil
+from stoker.sense.proc.processes import PROC
+from stoker.sense.proc.procfs import read_all
+
+_CORE = re.compile(rb"^cpu\d+ (.*)", re.MULTILINE)
 
 
 class CpuUse(NamedTuple):
@@ -22,14 +26,15 @@ class CpuUse(NamedTuple):
 class CpuReader:
     """Measures how busy each core was between two reads."""
 
-    def __init__(self) -> None:
-        self._before: list[tuple[float, float]] = []
+    def __init__(self, proc_root: Path = PROC) -> None:
+        self._stat = f"{proc_root}/stat"
+        self._before: list[tuple[int, int]] = []
 
     def read(self) -> CpuUse | None:
         """Return the usage since the last call (0 at first), None if the kernel does not report it."""
         try:
-            now = [_busy_and_total(times) for times in psutil.cpu_times(percpu=True)]
-        except (OSError, ValueError, TypeError):
+            now = [_busy_and_total(ticks) for ticks in _CORE.findall(read_all(self._stat) or b"")]
+        except ValueError:
             return None
         if not now:
             return None
@@ -40,9 +45,10 @@ class CpuReader:
         return CpuUse(round(_share(*whole), 1), tuple(round(_share(*core)) for core in passed))
 
 
-def _busy_and_total(times: Sequence[float]) -> tuple[float, float]:
-    """Add up the seconds of one core (proc_stat(5)): idle and iowait are not busy; user time includes guests'."""
-    total = sum(times[:8])
+def _busy_and_total(ticks: bytes) -> tuple[int, int]:
+    """Add up the clock ticks of one core (proc_stat(5)): idle and iowait are not busy; user time includes guests'."""
+    times = [int(text) for text in ticks.split()[:8]]
+    total = sum(times)
     return total - sum(times[3:5]), total
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import psutil
-
 from stoker.sense.machine.mounts import read_mounts
 from stoker.sense.proc.processes import PROC
 from stoker.sense.proc.procfs import read_once
@@ -21,7 +19,7 @@ _SECTORS_WRITTEN = 6
 
 
 class DiskReader:
-    """Reads the write rate between two calls, of the one device that matters: psutil would parse those of all disks."""
+    """Reads the write rate between two calls, of the one device that matters."""
 
     def __init__(self, folder: str, proc_root: Path = PROC, sys_root: Path = SYS) -> None:
         self._folder = folder
@@ -42,9 +40,10 @@ class DiskReader:
     def free(self) -> int | None:
         """Return bytes that an ordinary user may still write there, None if the folder is gone."""
         try:
-            return psutil.disk_usage(self._folder).free
+            info = os.statvfs(self._folder)
         except OSError:
             return None
+        return info.f_bavail * info.f_frsize
 
     def _written(self) -> int | None:
         if self._device is None:

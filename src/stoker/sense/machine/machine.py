@@ -5,24 +5,20 @@ Unaware of jobs and of what is decided based on these figures.
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Iterable
 from pathlib import Path
-
-import psutil
 
 from stoker.model.samples import MachineSample
 from stoker.sense.machine.cgroup import Cgroups, MemoryLimit, find_cgroups, held_in
 from stoker.sense.machine.cpu import CpuReader, CpuUse, cpu_available
 from stoker.sense.machine.disk import SYS, DiskReader
 from stoker.sense.machine.gpu import GpuReader
+from stoker.sense.machine.limits import binding_limit, read_meminfo
 from stoker.sense.machine.pressure import read_pressure
 from stoker.sense.machine.tmpfs_use import RamDiskReader
 from stoker.sense.proc.processes import PROC
-from stoker.sense.proc.procfs import Notes, read_all
-
-# psutil has neither Dirty nor Writeback, and the file should be read once a tick.
-_MEMINFO = re.compile(rb"^(Mem(?:Total|Free|Available)|Swap(?:Total|Free)|Dirty|Writeback):\s+(\d+)", re.MULTILINE)
+from stoker.sense.proc.procfs import Notes
 
 LOOK_AGAIN = 60
 """Reads after which control groups are looked up again: a process may be moved, and a limit set, while it runs."""
@@ -48,7 +44,7 @@ class MachineReader:
         self.notes = ramdisk.notes if ramdisk is not None else Notes()
         self._pid = pid  # one that is gone has no control groups
         self._proc = proc_root
-        self._cpu = CpuReader()
+        self._cpu = CpuReader(proc_root)
         self._disk = DiskReader(cwd, proc_root, sys_root)
         self._gpu = gpu
         self._cgroups = Cgroups()
@@ -169,28 +165,8 @@ class MachineReader:
         self._cores = min(cpu_available(pid, group.cpu_quota()) for pid, group in groups.items())
 
 
-def read_meminfo(proc_root: Path = PROC) -> dict[str, int]:
-    """Return memory and swap of /proc/meminfo in bytes, {} if unreadable. The contents of tmpfs are not available."""
-    rows = _MEMINFO.findall(read_all(f"{proc_root}/meminfo", 65536) or b"")
-    return {name.decode(): int(kib) * 1024 for name, kib in rows}
-
-
-def binding_limit(meminfo: dict[str, int], limits: list[MemoryLimit]) -> MemoryLimit:
-    """Return the limit with the least left, of the machine and all cgroups: it will be hit first.
-
-    Dirty file pages are not available, whatever MemAvailable says.
-    """
-    total = meminfo.get("MemTotal", 0)
-    unwritten = meminfo.get("Dirty", 0) + meminfo.get("Writeback", 0)
-    available = max(0, meminfo.get("MemAvailable", meminfo.get("MemFree", 0)) - unwritten)
-    machine = MemoryLimit("machine", total, max(0, total - available))
-    candidates = [machine] if total else []
-    candidates += [limit for limit in limits if not total or limit.limit < total]
-    return min(candidates, key=lambda limit: limit.available, default=machine)
-
-
 def _load() -> float:
     try:
-        return psutil.getloadavg()[0]
+        return os.getloadavg()[0]
     except OSError:
         return 0.0

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from stoker.model.events import MAX_LEVEL
+from stoker.model.bounds import MAX_LEVEL
 from stoker.model.state import BuildState
 from stoker.model.update import CommandRefused
 from stoker.show.tui.input.pending import Act, Matter, Pending
