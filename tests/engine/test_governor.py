@@ -60,7 +60,7 @@ class World:
         self.gate = GateDriver(self.jobs, lambda job, by: self.killed.append((job.job.output, by)), time.monotonic)
         slots = Jobserver(jobserver, self.jobs.living_by_scheduler) if jobserver else None
         self.governor = Governor(
-            self.jobs, self.expected, self.level, memory, self.gate, Forecast(), RemoteWatch([]), slots
+            self.jobs, self.expected, self.level, memory, self.gate, Forecast(), RemoteWatch(list), slots
         )
         self.commands = UserCommands(self.jobs, self.level, self.gate, self.governor)
         self.processes: list[subprocess.Popen[bytes]] = []

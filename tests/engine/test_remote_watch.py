@@ -53,7 +53,7 @@ def notices(events: list[ev.Event]) -> list[str]:
 
 def test_a_lost_host_is_named_once_with_its_remedy_and_an_error_alone_is_no_loss() -> None:
     reader = Reader("sccache")
-    watch = RemoteWatch([reader])
+    watch = RemoteWatch(lambda: [reader])
     host = RemoteHost("far:10501", 2, errors=1)
     reader.hosts = (host,)
     assert notices(news(watch, "sccache", 10.0)) == []
@@ -66,7 +66,7 @@ def test_a_lost_host_is_named_once_with_its_remedy_and_an_error_alone_is_no_loss
 
 def test_what_a_server_did_before_its_name_was_known_stays_its_own() -> None:
     reader = Reader("sccache")
-    watch = RemoteWatch([reader])
+    watch = RemoteWatch(lambda: [reader])
     reader.hosts = (RemoteHost(UNNAMED, 2),)
     events = news(watch, "sccache", 10.0)
     watch.fell_back(UNNAMED)
@@ -80,7 +80,7 @@ def test_what_a_server_did_before_its_name_was_known_stays_its_own() -> None:
 
 def test_what_sccache_counts_as_done_here_in_the_end_is_counted_though_nobody_saw_it_leave() -> None:
     reader = Reader("sccache")
-    watch = RemoteWatch([reader])
+    watch = RemoteWatch(lambda: [reader])
     reader.hosts = (RemoteHost("far:10501", 2, errors=7, compiled=3),)
     (seen,) = news(watch, "sccache", 10.0)
     assert isinstance(seen, ev.RemoteSeen)
@@ -91,7 +91,7 @@ def test_an_engine_that_takes_over_goes_on_from_what_was_announced() -> None:
     lost = RemoteHost("far", 2, errors=3, fallbacks=4, why_unused="it failed", lost=True)
     before = (RemoteEngine("distcc", (lost, RemoteHost("near", 8, fallbacks=1))),)
     reader = Reader("distcc")
-    watch = RemoteWatch([reader], before, 9.0)
+    watch = RemoteWatch(lambda: [reader], before, 9.0)
     assert watch.slots == 8, "known before the first answer"
     assert watch.news(10.0) == []
     assert news(watch, "distcc", 20.0) == [], "nothing is lost anew"

@@ -7,6 +7,7 @@ path or a quoted source line may contain any of their words. Messages that gcc t
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Literal
 
 Said = Literal["killed", "exhausted", "error", ""]
@@ -15,8 +16,7 @@ Said = Literal["killed", "exhausted", "error", ""]
 MAX_LINE = 4000
 """Characters examined; most tools state the problem in their first words, but cargo and Python in their last."""
 
-_KILLED = re.compile(
-    r"""
+_KILLED = r"""
       \S+:[ ](?:fatal[ ]|internal[ ]compiler[ ])?error:[ ]Killed   # gcc's driver; 'internal' before 10
           (?:[ ]signal[ ]terminated[ ]program[ ]\S+|[ ]\(program[ ]\S+\))$
     | \S+:[ ](?:fatal[ ])?error:[ ]\S+[ ]terminated[ ]with[ ]signal[ ]9\b        # collect2
@@ -31,12 +31,9 @@ _KILLED = re.compile(
     | .*\bdied[ ]with[ ]<Signals\.SIGKILL:[ ]9>\.?$                              # Python's CalledProcessError
     | error:[ ]command[ ].+[ ](?:terminated[ ]by[ ]signal[ ]9|failed[ ]with[ ]exit[ ]code[ ](?:-9|137))$  # setuptools
     | sccache:[ ].*[Cc]ompiler[ ]killed[ ]by[ ]signal[ ]9\b
-    """,
-    re.VERBOSE,
-)
+    """
 
-_SIGNALLED = re.compile(
-    r"""
+_SIGNALLED = r"""
       \S+:[ ](?:fatal[ ]|internal[ ]compiler[ ])?error:[ ](?:Hangup|Interrupt|Terminated)   # gcc's driver
           (?:[ ]signal[ ]terminated[ ]program[ ]\S+|[ ]\(program[ ]\S+\))$
     | \S+:[ ](?:fatal[ ])?error:[ ]\S+[ ]terminated[ ]with[ ]signal[ ](?:1|2|15)\b           # collect2
@@ -45,13 +42,10 @@ _SIGNALLED = re.compile(
     | \S*make(?:\[\d+\])?:[ ]\*\*\*[ ]\[[^\]]+\][ ](?:Hangup|Interrupt|Terminated|Error[ ]1(?:29|30|43))$
     | (?:Hangup|Terminated)$                                                               # sh of its child
     | \S*sh:[ ](?:line[ ])?\d+:\s+(?:\d+[ ])?(?:Hangup|Terminated)\b                        # bash
-    """,
-    re.VERBOSE,
-)
+    """
 """What the same tools print of a signal that ends a build but is not SIGKILL."""
 
-_EXHAUSTED = re.compile(
-    r"""
+_EXHAUSTED = r"""
       virtual[ ]memory[ ]exhausted:[ ]Cannot[ ]allocate[ ]memory$                # cc1plus
     | \S+:[ ]out[ ]of[ ]memory[ ]allocating[ ]\d+[ ]bytes\b                      # libiberty: cc1plus, as, ld
     | (?:\S+:[ ])?(?:rustc-)?LLVM[ ]ERROR:[ ]out[ ]of[ ]memory
@@ -62,12 +56,9 @@ _EXHAUSTED = re.compile(
     | (?!.*\b(?:warning|note|remark):[ ])\S+:[ ].*\b[Mm]emory[ ]exhausted$       # binutils
     | (?!.*\b(?:warning|note|remark):[ ])\S+:[ ].*\bCannot[ ]allocate[ ]memory$  # ENOMEM, strerror(3)
     | MemoryError$
-    """,
-    re.VERBOSE,
-)
+    """
 
-_AFTERMATH = re.compile(
-    r"""
+_AFTERMATH = r"""
       collect2:[ ]error:[ ]ld[ ]returned
     | lto-wrapper:[ ](?:fatal[ ])?error:[ ].*[ ]returned[ ]\d+[ ]exit[ ]status$
     | \S+:[ ]error:[ ]lto-wrapper[ ]failed$
@@ -76,13 +67,10 @@ _AFTERMATH = re.compile(
     | ptxas[ ]fatal\s*:[ ]Ptx[ ]assembly[ ]aborted[ ]due[ ]to[ ]errors
     | (?:error|warning):[ ](?:could[ ]not[ ]compile|build[ ]failed)
     | (?:error|ERROR):[ ](?:subprocess-exited|metadata-generation|[Ff]ailed|command)
-    """,
-    re.VERBOSE,
-)
+    """
 """Only reports that something earlier has failed."""
 
-_ERROR = re.compile(
-    r"""
+_ERROR = r"""
       (?![^'"|]*\b(?:warning|note|remark):[ ])
       (?:[^\s'"|][^'"|]*(?::[ ]|\)[ ]?:[ ]))?
           (?:fatal[ ]|catastrophic[ ]|internal[ ]compiler[ ])?error(?:\[E\d+\])?\s*(?:\#\S+)?:
@@ -91,9 +79,13 @@ _ERROR = re.compile(
     | ninja:[ ](?:error|fatal):
     | .*\bundefined[ ]reference[ ]to\b
     | .*\*\*\*[ ]No[ ]rule[ ]to[ ]make[ ]target\b
-    """,
-    re.VERBOSE,
-)
+    """
+
+
+@cache
+def _verbose(pattern: str) -> re.Pattern[str]:
+    """Compile it when a line is first examined: a build's start need not wait for that."""
+    return re.compile(pattern, re.VERBOSE)
 
 
 def said_by(line: str) -> Said:
@@ -101,17 +93,17 @@ def said_by(line: str) -> Said:
     line = line.rstrip()
     if len(line) > MAX_LINE:
         line = line[: MAX_LINE // 2] + line[-MAX_LINE // 2 :]
-    if _KILLED.match(line):
+    if _verbose(_KILLED).match(line):
         return "killed"
-    if _EXHAUSTED.match(line):
+    if _verbose(_EXHAUSTED).match(line):
         return "exhausted"
-    return "error" if _ERROR.match(line) and not _AFTERMATH.match(line) else ""
+    return "error" if _verbose(_ERROR).match(line) and not _verbose(_AFTERMATH).match(line) else ""
 
 
 def is_signalled(line: str) -> bool:
     """Return whether one line of a tool's output only says that a signal ended a part of it, as a stop does."""
     line = line.rstrip()[:MAX_LINE]
-    return _SIGNALLED.match(line) is not None or said_by(line) == "killed"
+    return _verbose(_SIGNALLED).match(line) is not None or said_by(line) == "killed"
 
 
 _COMPILER = re.compile(

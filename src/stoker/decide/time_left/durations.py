@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -407,7 +406,8 @@ class Durations:
             groups.setdefault((of.kind, of.folder if len(logs) > 1 else ""), []).extend(logs)
         sums: dict[str, tuple[float, float]] = {}
         for (kind, _), logs in groups.items():
-            (x0, y0), (xx, xy) = map(fmean, zip(*logs, strict=True)), sums.get(kind, (SURE_POWER, SURE_POWER * POWER))
+            x0, y0 = (math.fsum(axis) / len(axis) for axis in zip(*logs, strict=True))
+            xx, xy = sums.get(kind, (SURE_POWER, SURE_POWER * POWER))
             sums[kind] = xx + sum((x - x0) ** 2 for x, _ in logs), xy + sum((x - x0) * (y - y0) for x, y in logs)
         self._powers = {kind: min(MOST_POWER, max(0.0, xy / xx)) for kind, (xx, xy) in sums.items()}
 

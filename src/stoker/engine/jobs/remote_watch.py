@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from stoker.contract.process import Key
 from stoker.engine.jobs.managed_job import ManagedJob
@@ -32,9 +33,12 @@ NEWS_SECONDS = 5.0
 class RemoteWatch:
     """The remote engines of one build."""
 
-    def __init__(self, readers: Sequence[RemoteReader], known: Sequence[RemoteEngine] = (), at: float = 0.0) -> None:
-        """`known` is what the predecessor had announced by Unix time `at`."""
-        self._readers = {reader.kind: reader for reader in readers}
+    def __init__(
+        self, make_readers: Callable[[], Iterable[RemoteReader]], known: Sequence[RemoteEngine] = (), at: float = 0.0
+    ) -> None:
+        """`make_readers` is called before the first job with a launcher is looked at. `known` is what the predecessor
+        had announced by Unix time `at`."""
+        self._make_readers = make_readers
         self._engines: dict[RemoteKind, RemoteEngine] = {engine.kind: engine for engine in known}
         self._here: frozenset[Key] = frozenset()
         self._fallbacks: Counter[str] = Counter()
@@ -44,6 +48,15 @@ class RemoteWatch:
             self._fallbacks.update({host.name: host.fallbacks for host in engine.hosts})
             if (reader := self._readers.get(engine.kind)) is not None:
                 reader.adopt(engine, at)
+
+    @cached_property
+    def _readers(self) -> dict[RemoteKind, RemoteReader]:
+        return {reader.kind: reader for reader in self._make_readers()}
+
+    @property
+    def _made(self) -> dict[RemoteKind, RemoteReader]:
+        """The readers, if any has been needed."""
+        return self._readers if "_readers" in self.__dict__ else {}
 
     @property
     def slots(self) -> int:
@@ -83,7 +96,7 @@ class RemoteWatch:
                 by_kind.setdefault(use.sends, []).append(use)
         hosts: dict[Key, str] = {}
         here: set[Key] = set()
-        for kind, reader in self._readers.items():
+        for kind, reader in self._readers.items() if by_kind else ():
             jobs = by_kind.get(kind)
             if not jobs:
                 continue
@@ -131,7 +144,7 @@ class RemoteWatch:
 
     async def finish(self) -> list[ev.Event]:
         """Return events for the final figures, at the end of the build, if they have changed."""
-        for kind, reader in self._readers.items():
+        for kind, reader in self._made.items():
             if kind in self._engines and (engine := await reader.finish()) is not None:
                 self._engines[kind] = engine
         self._announced_at = 0.0
@@ -145,7 +158,7 @@ class RemoteWatch:
 
     def close(self) -> None:
         """Close the readers."""
-        for reader in self._readers.values():
+        for reader in self._made.values():
             reader.close()
 
 

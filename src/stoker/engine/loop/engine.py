@@ -12,25 +12,24 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from stoker.act.stop import NothingToStopError, stop_build
 from stoker.config.paths import BuildPaths, UnsafeFolderError
+from stoker.contract.spec_file import BuildSpec
 from stoker.decide.policy.calm import TOGETHER_SECONDS
 from stoker.decide.recovery.deaths import Again
 from stoker.engine.aftermath.ending import ending_of, true_status
 from stoker.engine.aftermath.failures import RECORD_SECONDS
 from stoker.engine.aftermath.findings import findings
-from stoker.engine.aftermath.notification import NotifyHook
 from stoker.engine.govern.governor import Precautions
 from stoker.engine.govern.level_control import StepLimits
-from stoker.engine.jobs.ask_processes import ask_processes
 from stoker.engine.learn.forecast import LEARNT_FROM
 from stoker.engine.learn.predecessors import earlier_journals
 from stoker.engine.loop.beginning import beginning_of, decided_before
 from stoker.engine.loop.container_roots import ContainerRoots
+from stoker.engine.loop.later import load_later
 from stoker.engine.loop.ungoverned_warning import warn_of_ungoverned
 from stoker.engine.loop.wakeup import LogsPace, Pace, Wakeup
 from stoker.engine.loop.wiring import Wired, wire
@@ -42,6 +41,10 @@ from stoker.model.update import CommandRefused
 from stoker.record.journal_reader import read_kinds
 from stoker.serve.endpoint import EngineAliveError
 from stoker.serve.server import Server
+
+if TYPE_CHECKING:
+    from stoker.engine.aftermath.notification import NotifyHook
+    from stoker.model.job_tree import ProcessTree
 
 TICK_SECONDS = 1.0
 """Seconds between two ticks while a scheduler works: a person sees it as live, and it is cheap next to 30 compilers."""
@@ -88,9 +91,9 @@ class Engine:
         self._loop, self._parts = self._wired.loop, self._wired.parts
         self._supervisor, self._recovery = self._wired.supervisor, self._wired.recovery
         self._containers = ContainerRoots(self._see_container)
-        questions = {"processes": partial(ask_processes, self._parts.jobs)}
+        questions = {"processes": self._processes_of}
         self._server = Server(paths.socket, self._command, lambda: self._state, questions=questions)
-        self._hook = NotifyHook(paths, self._wired.spec) if self._wired.spec.notify else None
+        self._hook = _notify_hook(paths, self._wired.spec)
         self._files_changed = True
         self._enough = asyncio.Event()  # somebody wants the build to end: find out nothing more about it
         self._pace, self._logs_pace = Pace(), LogsPace()
@@ -360,6 +363,7 @@ class Engine:
             self._parts.governor.step()  # offers slots: a plain ninja asks for some at its start, then not for a while
             with contextlib.suppress(OSError, ValueError):
                 os.close(int(ready))
+        load_later()
 
     def _see_container(self, pid: int) -> None:
         """Add the first process of a container that is not below the build: its descendants belong to the build too."""
@@ -488,6 +492,12 @@ class Engine:
         except (UnsafeFolderError, EngineAliveError, OSError) as err:
             self._write([ev.Noticed("error", f"no socket: {err}; viewers read the journal instead")])
 
+    def _processes_of(self, arguments: Mapping[str, Any]) -> ProcessTree:
+        """Answer a viewer's query for the processes of one job; raises CommandRefused."""
+        from stoker.engine.jobs.ask_processes import ask_processes  # by later.py, if it was not yet
+
+        return ask_processes(self._parts.jobs, arguments)
+
     async def _command(self, verb: str, arguments: dict[str, Any], uid: int) -> None:
         """Carry out a viewer's command; raises CommandRefused."""
         if verb != "stop":
@@ -502,6 +512,15 @@ class Engine:
         except NothingToStopError as err:
             raise CommandRefused(str(err)) from err
         self._write([ev.StopRequested(login_name(uid), force)])
+
+
+def _notify_hook(paths: BuildPaths, spec: BuildSpec) -> NotifyHook | None:
+    """Return what calls the build's notify command; most builds have none and do not wait until this is loaded."""
+    if not spec.notify:
+        return None
+    from stoker.engine.aftermath.notification import NotifyHook
+
+    return NotifyHook(paths, spec)
 
 
 def _started(events: Iterable[ev.Event]) -> int:

@@ -42,7 +42,7 @@ from stoker.record.history import History
 from stoker.sense.machine.gpu import GpuReader
 from stoker.sense.machine.machine import MachineReader
 from stoker.sense.machine.tmpfs_use import RamDiskReader
-from stoker.sense.remote.readers import all_readers
+from stoker.sense.remote.remote_reader import RemoteReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
     jobserver = None
     with contextlib.suppress(OSError):  # no jobserver: each tool inside a job has only its one slot
         jobserver = Jobserver(paths.jobserver, jobs.living_by_scheduler)
-    remote = RemoteWatch(all_readers(), state.remote.engines, state.time)
+    remote = RemoteWatch(_remote_readers, state.remote.engines, state.time)
     governor = Governor(jobs, expectations, level, memory, gate, forecast, remote, jobserver)
     interruptions = Interruptions(
         lambda: supervisor.is_stopping() or store.state.phase == "stopping", supervisor.left_over
@@ -140,6 +140,12 @@ def _machine(paths: BuildPaths, spec: BuildSpec, roots: Roots) -> MachineReader:
 
 def _sampler(machine: MachineReader, roots: Roots, state: BuildState) -> Sampler:
     return Sampler(machine, roots.top, state.disk_written, orphaned=roots.top == roots.build)
+
+
+def _remote_readers() -> list[RemoteReader]:
+    from stoker.sense.remote.readers import all_readers  # by later.py, if it was not yet
+
+    return all_readers()
 
 
 def _empty_scratch(paths: BuildPaths) -> Path:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +30,10 @@ def read_config(env: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     """Return the configuration as text and parsed; empty if there is none, or none that can be read."""
     path = config_path(env)
     text = (read_all(path, MAX_CONFIG) or b"").decode(errors="replace")
+    if not text:
+        return "", {}
+    import tomllib  # each engine asks before its build starts, and most users have no such file
+
     try:
         config = json.loads(text) if path.endswith(".json") else tomllib.loads(text)
     except (ValueError, RecursionError):
