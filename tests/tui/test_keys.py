@@ -439,6 +439,7 @@ async def test_help_says_what_the_signs_of_figures_mean() -> None:
     async with shown(live(), "question_mark", *["space"] * 40) as (app, _pilot):
         words = " ".join(text_of(app).split())
         assert "5.1/5.2+ It has exceeded that" in words
+        assert "3.1/4.8? That is a guess" in words
         assert "one per core, and extra places" in words
 
 

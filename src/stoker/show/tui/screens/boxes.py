@@ -37,6 +37,7 @@ FIGURES = (
     ("2 of 3", "Jobs that run, and the level: one per core, and extra places, filled while the peaks of all jobs fit"),
     ("~4.8 GiB", "Expected at its peak; it holds nothing yet"),
     ("3.1/4.8", "A job's memory now, and what is expected at its peak"),
+    ("3.1/4.8?", "That is a guess: jobs like it differ by more than a factor of two"),
     ("5.1/5.2+", "It has exceeded that: it needs what it has held, or more"),
 )
 """What the figures of jobs on the dashboard mean."""
