@@ -410,6 +410,21 @@ class TestEmergency:
         (decision,) = asked(replace(wide, cores=2, available=2 * GIB))
         assert "8 jobs can add up to 2.0 GiB per second" in decision.why
 
+    def test_a_job_that_sleeps_counts_with_what_it_adds_by_the_clock(self) -> None:
+        unsure = curve((0, 1), (10, 1), spread=0.4)
+        jobs = [replace(live(n, unsure, 5), rise=3 * GIB, wants=0.075) for n in (1, 2)]
+        seen = view(jobs, available=3.1)
+        assert asked(seen) == ()
+        assert "2 jobs can add up to 461 MiB per second" in asked(replace(seen, available=0.55 * GIB))[0].why
+        awake = replace(seen, running=(jobs[0], replace(jobs[1], wants=1.0)))
+        assert "2 jobs can add up to 3.2 GiB per second" in asked(awake)[0].why
+
+    def test_a_core_that_a_sleeping_job_leaves_is_for_another(self) -> None:
+        unsure = curve((0, 1), (10, 1), spread=0.4)
+        jobs = [replace(live(1, unsure, 5), rise=4 * GIB, wants=0.25), replace(live(2, unsure, 5), rise=2 * GIB)]
+        seen = replace(view(jobs, available=2.0), cores=1)
+        assert "2 jobs can add up to 2.5 GiB per second" in asked(seen)[0].why
+
     def test_what_a_job_did_before_its_stop_is_not_told_nor_counted_until_it_is_measured_anew(self) -> None:
         unsure = curve((0, 8), (10, 8), spread=0.4)
         thawed = replace(live(2, unsure, 5, rss=4), rise=3 * GIB, stale=True)

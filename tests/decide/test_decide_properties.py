@@ -49,6 +49,7 @@ def live_jobs(draw: st.DrawFn, jid: int) -> LiveJob:
         by_word=draw(st.booleans()),
         rise=draw(st.just(0.0) | gib) * GIB,
         stale=draw(st.booleans()),
+        wants=draw(st.just(math.inf) | st.floats(0.001, 2)),
     )
 
 
@@ -92,6 +93,21 @@ def test_what_the_brakes_ask_for_is_the_beginning_of_the_whole_promise(seen: Vie
     assert brakes.soon.mean[:LOOK_AHEAD] == whole.mean[:LOOK_AHEAD]
     for job in brakes.by_age[:1]:
         assert brakes.outlook_soon(job).mean[:LOOK_AHEAD] == Situation(seen).outlook(job).mean[:LOOK_AHEAD]
+
+
+@given(views(), st.floats(1, 8))
+def test_a_job_that_sleeps_less_is_never_taken_to_grow_less(seen: View, width: float) -> None:
+    awake = Situation(replace(seen, running=tuple(replace(job, wants=width) for job in seen.running)))
+    asleep = Situation(replace(seen, running=tuple(replace(j, wants=min(j.wants, width)) for j in seen.running)))
+    assert asleep.surge(asleep.view.running) <= awake.surge(awake.view.running) * (1 + 1e-9)
+    assert asleep.measured_growth()[1] <= awake.measured_growth()[1] * (1 + 1e-9)
+
+
+@given(views())
+def test_one_that_wants_all_its_cores_is_decided_about_as_if_that_were_not_known(seen: View) -> None:
+    full = replace(seen, running=tuple(replace(job, wants=job.width) for job in seen.running))
+    unknown = replace(seen, running=tuple(replace(job, wants=math.inf) for job in seen.running))
+    assert decide(full, 100.0) == decide(unknown, 100.0)
 
 
 @settings(max_examples=300)

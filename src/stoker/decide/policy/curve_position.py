@@ -161,7 +161,7 @@ def _overtime(job: LiveJob) -> Standing:
     if job.rise > 0 and job.rss >= job.peak_rss:
         more = LATE_GROWTH * job.age
         growing = Curve((Point(0.0, job.rss), Point(more, job.rss + job.rise * more)))
-        return Standing(growing, 0.0, job.width, 1.0, STRANGE, STRANGE, 0.0, job.rss)
+        return Standing(growing, 0.0, job.cores, 1.0, STRANGE, STRANGE, 0.0, job.rss)
     remaining = max(1.0, OVERTIME * job.age)
     return Standing(flat(job.rss, remaining), 0.0, 1.0, 1.0, 0.1, 0.0, 0.0, job.rss)
 

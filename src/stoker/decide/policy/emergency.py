@@ -230,7 +230,7 @@ def stall(view: View) -> str:
 
 
 def _growth_text(situation: Situation) -> str:
-    """Say how fast the jobs could grow with the cores to themselves, in all, by what each last added per CPU second."""
+    """Say how fast the jobs could grow with the cores to themselves, in all, by what each last added."""
     count, growth = situation.measured_growth()
     who = "1 job" if count == 1 else f"{count} jobs"
     return f"{who} can add up to {format_bytes(growth)} per second"

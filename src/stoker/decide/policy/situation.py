@@ -174,17 +174,17 @@ class Situation:
 
     def surge(self, jobs: Iterable[LiveJob]) -> float:
         """Return by how much these jobs together may grow before a tick's actions take effect."""
-        rises = ((job.rise * self._weight(job), job.width) for job in jobs if job.rise)
+        rises = ((job.rise * self._weight(job), job.cores) for job in jobs if job.rise)
         return _shared(rises, self.view.cores) * SURGE
 
     def measured_growth(self) -> tuple[int, float]:
         """Return how many running jobs were last measured to grow, and the bytes per second that they can add."""
-        rises = [(job.rise, job.width) for job in self.view.running if job.rise and not job.stale]
+        rises = [(job.rise, job.cores) for job in self.view.running if job.rise and not job.stale]
         return len(rises), _shared(rises, self.view.cores)
 
     def _rise(self, job: LiveJob) -> float:
         """Return the bytes per second by which the job has just grown, weighted by how uncertain its curve is."""
-        return job.rise * job.width * self._weight(job) if job.rise else 0.0
+        return job.rise * job.cores * self._weight(job) if job.rise else 0.0
 
     def _weight(self, job: LiveJob) -> float:
         """Return how much of its growth counts, 0 to 1: its curve may know better.
@@ -195,13 +195,13 @@ class Situation:
 
 
 def _shared(rises: Iterable[tuple[float, float]], cores: float) -> float:
-    """Return the bytes per second by which jobs grow at most, given the bytes per CPU second and the width of each.
+    """Return the bytes per second by which jobs grow at most, given the bytes per CPU second and the cores of each.
 
     More jobs than cores cannot all compute at once: the fastest growing get the cores.
     """
     growth = 0.0
-    for rise, width in sorted(rises, reverse=True):
-        used = min(width, cores)
+    for rise, wanted in sorted(rises, reverse=True):
+        used = min(wanted, cores)
         growth, cores = growth + rise * used, cores - used
     return growth
 

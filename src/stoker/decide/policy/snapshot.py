@@ -23,7 +23,8 @@ class LiveJob:
 
     `age` is the CPU seconds it has used, `rss` what its process tree holds now, `peak_rss` the most it was seen to
     hold and `peak_age` its age then. `rise` is its latest growth in bytes per CPU second; `stale` means that `rise` was
-    measured before the job was stopped and not again since it continued. `width` is the number of cores it keeps busy.
+    measured before the job was stopped and not again since it continued. `width` is the number of cores it keeps busy,
+    `wants` the same at most, by what it does now: less than one if it sleeps or waits for a disk in between.
     `started` orders jobs by age: the smallest is the oldest. `alone` requires that nothing runs next to it.
 
     `by_person`: a user froze this very job, and only a user thaws it; on a running job: a user thawed it, so the level
@@ -51,6 +52,12 @@ class LiveJob:
     stale: bool = False
     returned: bool = False
     idle: bool = False
+    wants: float = math.inf
+
+    @property
+    def cores(self) -> float:
+        """The cores that it will keep busy in the next seconds, if it gets them."""
+        return min(self.width, self.wants)
 
 
 @dataclass(frozen=True, slots=True)

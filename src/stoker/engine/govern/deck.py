@@ -125,6 +125,7 @@ class DeckView:
                 job.growth.stale,
                 job.moved_by == "fallback",
                 job.only_waits and now - job.since >= IDLE_SECONDS,
+                job.growth.cores,
             )
             for job in self._jobs.having(life)
         )

@@ -18,6 +18,7 @@ from stoker.decide.policy.calm import answer_pause
 from stoker.engine.aftermath.failures import Failures
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.governor import Governor
+from stoker.engine.govern.growth_watch import GrowthWatch
 from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.govern.memory_watch import MemoryWatch
 from stoker.engine.jobs.interruptions import Interruptions
@@ -61,6 +62,7 @@ class Parts:
     failures: Failures
     level: LevelControl
     memory: MemoryWatch
+    growth: GrowthWatch
     gate: GateDriver
     governor: Governor
     remote: RemoteWatch
@@ -109,6 +111,7 @@ class BuildLoop:
         events = [*plans, *[await self._started(book, parent) for book, parent in new], *born, *self.births(now)]
         events += self._not_alone([book for book, _ in new], scan)
         events += self._measure(report, now)
+        self._parts.growth.look(scan.processes)
         self.take_exits(report.vanished)
         events += self._ends(scan, now)
         percent = self._parts.output.percent(self._schedulers.books())

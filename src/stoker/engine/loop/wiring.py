@@ -17,6 +17,7 @@ from stoker.engine.aftermath.failures import Failures
 from stoker.engine.aftermath.recovery import Recovery
 from stoker.engine.govern.gate_driver import GateDriver
 from stoker.engine.govern.governor import Governor
+from stoker.engine.govern.growth_watch import GrowthWatch
 from stoker.engine.govern.jobserver import Jobserver
 from stoker.engine.govern.level_control import LevelControl
 from stoker.engine.govern.memory_watch import MemoryWatch
@@ -111,6 +112,7 @@ def wire(paths: BuildPaths, wake: Callable[[], None]) -> Wired:
         ),
         level,
         memory,
+        GrowthWatch(jobs, memory),
         gate,
         governor,
         remote,
