@@ -20,6 +20,7 @@ def test_the_output_of_a_build_by_its_name(stoker: Stoker) -> None:
     assert stoker.run("diagnose", "nothing-of-this-name").returncode == 2
 
 
+@pytest.mark.long
 def test_without_a_name_the_newest_build_is_meant_or_what_is_piped_in(stoker: Stoker) -> None:
     assert b"there is no build yet" in stoker.run("diagnose").stderr
     for word in ("virtual memory exhausted: Cannot allocate memory", "error: RPC failed; HTTP 429"):
@@ -52,6 +53,7 @@ def test_a_build_that_failed_names_its_cause_and_where_to_ask_further(stoker: St
     assert told.stdout.startswith(b"A header is missing (several possible causes)  [missing-header]\n  line ")
 
 
+@pytest.mark.long
 def test_what_was_mended_by_running_the_step_again_is_not_the_cause(stoker: Stoker, tmp_path: Path) -> None:
     # The first attempt's compiler is refused memory, by its own words; the second meets a real error. Both at once: the
     # first may end before anybody has seen it, the second before it is known that it has begun.
@@ -159,6 +161,7 @@ def test_a_build_that_a_signal_ended_is_not_searched_for_an_error(stoker: Stoker
     assert "look for" not in told
 
 
+@pytest.mark.long
 def test_a_build_that_still_runs_is_said_to(stoker: Stoker, tmp_path: Path) -> None:
     wait = "while [ ! -e go ]; do sleep 0.05; done"
     folder = write_ninja(tmp_path / "p", [("o1", "echo 'a.c:1:1: error: no such name'; exit 1"), ("o2", wait)])

@@ -27,6 +27,7 @@ def test_a_frozen_build_is_frozen_everywhere(stoker: Stoker) -> None:
     assert stoker.run("ls").stdout.split()[1] == b"frozen"
 
 
+@pytest.mark.long
 def test_a_word_lists_the_builds_that_it_means(stoker: Stoker) -> None:
     for name in ("one", "other", "one"):
         assert stoker.run("run", "--plain", "--name", name, "--", "true").returncode == 0

@@ -36,6 +36,7 @@ def log(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.long
 def test_rules_of_the_folder_are_known(own: Path, log: str, capsys: pytest.CaptureFixture[str]) -> None:
     (own / "desk.yaml").write_text(RULE)
     assert main(["diagnose", log]) == 0

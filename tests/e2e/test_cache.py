@@ -183,6 +183,7 @@ def test_a_server_that_the_build_started_serves_on_when_the_build_is_stopped(
         assert done.returncode == 0, "others are served"
 
 
+@pytest.mark.long
 def test_without_a_cache_a_build_goes_on_and_says_so(stoker: Stoker, light: Path, env: dict[str, str]) -> None:
     tools = stoker.root / "bin"
     tools.mkdir()

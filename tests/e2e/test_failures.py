@@ -42,6 +42,7 @@ def test_a_good_build_that_speaks_of_failures_stays_good(stoker: Stoker, tmp_pat
     assert dropped(stoker, build) == []
 
 
+@pytest.mark.long
 def test_of_two_ninjas_with_outputs_of_one_name_only_that_which_failed_drops(stoker: Stoker, tmp_path: Path) -> None:
     good = f"until [ -e {tmp_path}/b-over ]; do sleep 0.2; done; touch first"
     # Of three at once, the third that has ended had to be let go by an engine that sees what runs.

@@ -50,6 +50,7 @@ def test_the_screen_sets_the_title_notifies_and_gives_the_title_back(stoker: Sto
         terminal.close()
 
 
+@pytest.mark.long
 def test_plain_lines_on_a_terminal_end_with_a_bell(stoker: Stoker, failing: Path) -> None:
     terminal = open_terminal(command(stoker, "--plain"), stoker)
     try:

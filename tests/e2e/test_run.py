@@ -48,6 +48,7 @@ def test_a_missing_folder_ends_as_with_bare_ninja(stoker: Stoker, tmp_path: Path
     assert stoker.run("run", "--plain", "--", ninja, "-C", missing).returncode == bare(ninja, "-C", missing) != 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ninja", ONE_NINJA_AT_FIRST)
 def test_a_compile_error_below_a_script_ends_as_it_ends_the_bare_script(
     stoker: Stoker, tmp_path: Path, ninja: str
@@ -183,6 +184,7 @@ def test_a_build_by_cmake_is_watched_through_cmake(stoker: Stoker, project: Path
     assert status["progress"]["finished"] == 9
 
 
+@pytest.mark.long
 def test_make_with_sub_makes_is_watched_too(stoker: Stoker, tmp_path: Path) -> None:
     folder = tmp_path / "small"
     build = stoker.detach("make", "-C", str(write_project(folder, gated=True, generator="Unix Makefiles")), "-j2")
@@ -292,6 +294,7 @@ def test_a_ninja_that_builds_in_the_same_folder_already_is_warned_of(stoker: Sto
         (tmp_path / "0").write_text("")
 
 
+@pytest.mark.long
 def test_a_ninja_that_begins_later_in_the_same_folder_is_warned_of_once(stoker: Stoker, tmp_path: Path) -> None:
     folder = write_ninja(tmp_path / "shared", [(f"o{n}", f"cat {tmp_path}/{n}; touch o{n}") for n in range(2)])
     for n in range(2):

@@ -104,6 +104,7 @@ def test_with_its_messages_in_a_file_plain_lines_go_there(stoker: Stoker, tmp_pa
     assert b"\x1b" not in text + terminal.raw
 
 
+@pytest.mark.long
 def test_leaving_gives_the_terminal_back_as_it_was_and_leaves_the_build_running(
     stoker: Stoker, open_terminal: Open, gated: Path
 ) -> None:
@@ -170,6 +171,7 @@ def test_whoever_comes_back_is_told_what_happened_meanwhile(
     again.wait_for(lambda screen: "second.o" in screen, gone="since you left")
 
 
+@pytest.mark.long
 def test_an_ended_build_can_be_looked_at_again_and_has_its_status(stoker: Stoker, open_terminal: Open) -> None:
     build = stoker.detach("sh", "-c", "echo last words; exit 3")
     stoker.ended(build)
@@ -400,6 +402,7 @@ def test_a_dumb_terminal_gets_plain_lines(open_terminal: Open, gated: Path) -> N
     assert b", 7 jobs" in terminal.raw
 
 
+@pytest.mark.long
 def test_a_recorded_build_is_played_in_the_same_screens(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
     build = stoker.detach(*ninja(gated), jobs=4)
     until(lambda: stoker.status(build)["progress"]["running"] == 4, "four jobs")
@@ -444,6 +447,7 @@ def test_a_theme_that_is_not_there_is_named_before_anything_runs(open_terminal: 
     assert not stoker.folder("").exists()
 
 
+@pytest.mark.long
 def test_ascii_without_colour_is_only_that(stoker: Stoker, open_terminal: Open, gated: Path) -> None:
     (stoker.root / "config/stoker").mkdir(parents=True)
     (stoker.root / "config/stoker/settings.yaml").write_text("ascii: yes\n")
@@ -511,6 +515,7 @@ def test_a_terminated_viewer_gives_the_terminal_back(open_terminal: Open, gated:
     assert b"\x1b[?1049l" in terminal.raw
 
 
+@pytest.mark.long
 def test_a_viewer_that_nobody_can_see_ends_even_where_hang_ups_are_ignored(
     stoker: Stoker, open_terminal: Open, gated: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

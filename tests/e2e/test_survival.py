@@ -297,6 +297,7 @@ def test_a_login_with_another_runtime_folder_finds_the_same_engine(stoker: Stoke
     assert json.loads(seen.stdout)["link"] == "live"
 
 
+@pytest.mark.long
 def test_figures_that_no_engine_answers_for_are_told_as_such(stoker: Stoker, tmp_path: Path) -> None:
     folder = write_ninja(tmp_path / "long", [("o", "sleep 1000")])
     build = stoker.detach("ninja", "-C", str(folder))
@@ -471,6 +472,7 @@ while True:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by", ["a person", "a signal"])
 def test_frozen_jobs_that_are_stopped_get_to_tidy_up(stoker: Stoker, tmp_path: Path, by: str) -> None:
     """Also where somebody else stops it: docker, systemd, a shutdown."""
@@ -569,6 +571,7 @@ def test_jobs_that_outlive_supervisor_engine_and_scheduler_are_not_left_stopped(
     assert stoker.status(build)["state"] == "failed"
 
 
+@pytest.mark.long
 def test_one_viewer_too_many_is_told_so_and_reads_the_journal(stoker: Stoker, slow: Path) -> None:
     build = stoker.detach("ninja", "-C", str(slow), "-j2")
     stoker.engine_pid(build)

@@ -40,6 +40,7 @@ def crate(stoker: Stoker, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_what_cargo_runs_is_not_governed_and_that_is_said(stoker: Stoker, crate: Path) -> None:
     build = stoker.detach("cargo", "build", "--offline", cwd=crate, jobs=1)
     until(lambda: stoker.status(build)["level"]["ungoverned"] == {"rustc": 1}, "a compiler that nobody governs")

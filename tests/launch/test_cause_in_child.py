@@ -27,6 +27,7 @@ def _failed(output: str, start: int, end: int) -> Failure:
     return Failure(0.0, output, "", 1, (), start, end)
 
 
+@pytest.mark.long
 async def test_the_cause_is_that_of_the_step_and_not_of_its_neighbours(tmp_path: Path) -> None:
     paths = BuildPaths(tmp_path)
     paths.output.write_bytes(OTHER + b"[2/9] CC b.o\n" + OWN + UNKNOWN)

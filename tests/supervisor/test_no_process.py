@@ -126,6 +126,7 @@ def test_a_first_command_that_cannot_be_started_is_told_at_once(start: Start, tm
     assert "process limit" in log.read_text()
 
 
+@pytest.mark.long
 def test_a_supervisor_that_fails_leaves_nothing_stopped(start: Start, tmp_path: Path) -> None:
     fault = 'lambda supervisor: 1 / (not os.path.exists(supervisor.path("fault")))'
     paths = start(*ninja(tmp_path, 3), engine=HOLDS, figures={"supervisor.Supervisor.hear_verdict": fault})

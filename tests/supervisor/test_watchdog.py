@@ -175,6 +175,7 @@ def test_a_watchdog_that_is_killed_is_replaced(orphan: Orphan) -> None:
     assert start_ticks(max(watchdogs_of(paths) - {first}))
 
 
+@pytest.mark.long
 def test_an_engine_that_cannot_come_back_leaves_the_level_to_the_watchdog(orphan: Orphan, tmp_path: Path) -> None:
     paths = orphan()
     (paths.root / "dying").touch()
