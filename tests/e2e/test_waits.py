@@ -55,5 +55,7 @@ def test_a_job_with_a_free_place_says_that_it_waits_for_memory_and_for_a_pause(s
 def test_where_all_places_are_taken_that_is_what_a_job_waits_for(stoker: Grouped, tmp_path: Path) -> None:
     folder = write_ninja(tmp_path / "p", [(f"o{n}", "sleep 600") for n in range(6)])
     build = stoker.detach("ninja", "-C", str(folder), jobs=1)
-    assert "the only place is taken" in {job["waits"] for job in waiting(stoker, build, "place")}
+    # Nobody knows what `sleep` needs: its guess may not fit beside the one that runs, and is said first.
+    jobs = waiting(stoker, build, "place", "memory")
+    assert any(job["waits"].endswith("the only place is taken") for job in jobs)
     stoker.run("stop", "--force", build)

@@ -174,7 +174,8 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
     slots = level - len(view.running)
     if slots <= 0 or not (turn.frozen or turn.candidates):
         full = _full(view, level)
-        return Ruling(turn.holds, _waits(view, turn, full, _short_too(situation.promise, turn, full)))
+        # Of the next seconds, which the brakes have asked for: the whole promise would cost as much as all else here.
+        return Ruling(turn.holds, _waits(view, turn, full, _short_too(situation.soon, turn, full)))
     admissions = AdmissionRound(situation, slots, level, now)
     admissions.thaw(turn.frozen)
     if not admissions.decisions:
