@@ -499,8 +499,8 @@ CASES = [
         "meson-option",
         {"meson.build": "project('p')\n"},
         "rm -rf build; meson setup build ${OPTIONS--Dof_nobody=1}",
-        "drop the option",
-        "export OPTIONS=; {}  # drop the option",
+        "drop -Dof_nobody",
+        "export OPTIONS=; {}  # drop -Dof_nobody",
         "meson",
     ),
     Case(

@@ -364,9 +364,9 @@ CASES = [
             "meson.build": "project('p', 'c')\nmeson.get_compiler('c').has_header('ofnobody.h', required: true)\n",
             "found/ofnobody.h": "",
         },
-        "meson setup ${WIPE} build",
+        "rm -rf build; meson setup build",
         "export CPATH=/path/include",
-        "export WIPE=--wipe CPATH=$PWD/found; {}  # export CPATH=/path/include",
+        "export CPATH=$PWD/found; {}  # export CPATH=/path/include",
         "meson gcc",
     ),
     Case(
