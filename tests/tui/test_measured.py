@@ -45,7 +45,7 @@ def test_the_pid_is_that_of_the_process_in_the_column_before_it() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text", "unseen"),
-    [(0.9, "too short", "too short"), (1.9, "too short", "too short"), (2.0, "13.1 MiB", "")],
+    [(0.9, "too short", "too short"), (1.9, "too short", "too short"), (2.0, "13.1 MiB+", "")],
 )
 def test_a_job_that_ran_for_less_than_two_looks_was_too_short_to_measure(
     seconds: float, text: str, unseen: str
@@ -75,6 +75,17 @@ def test_what_ended_lately_and_its_box_do_not_show_a_peak_that_nobody_measured()
     job = story().state.jobs[70]
     box = "\n".join(map(text_of, last_details(job, state, 80)))
     assert "3.0 MiB or more: too short to be measured" in box
+
+
+@pytest.mark.parametrize(
+    ("took", "peak", "box"), [(3.0, "46.7 MiB+", "or more: its memory"), (9.0, "46.7 MiB", "at most 46.7")]
+)
+def test_a_peak_says_whether_more_may_have_been_held_between_two_readings(took: float, peak: str, box: str) -> None:
+    """A C file of libuv: 20 MiB were read in one build and 47 in the next."""
+    told = story().add(builds.NOW - 50, ev.JobFinished(70, 1, NAME, "cxx", took, "ok", round(46.7 * MIB))).state
+    (job,) = (job for job in told.history.recent if job.jid == 70)
+    assert peak_text(job) == peak
+    assert box in "\n".join(map(text_of, last_details(story().state.jobs[70], told, 80)))
 
 
 def test_an_expectation_that_a_job_has_gone_beyond_is_raised_to_what_it_held() -> None:

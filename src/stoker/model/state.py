@@ -27,6 +27,9 @@ STATE_VERSION = 2
 LEAST_MEASURED = 2.0
 """Seconds that a job must run for its peak to be known: its memory is read once a second."""
 
+SURELY_MEASURED = 4.0
+"""Seconds below which a job may have held clearly more than was read: nobody looked at a quarter of its life."""
+
 MAX_DECISIONS = 500
 MAX_FAILURES = 100
 MAX_KILLED = 200
@@ -245,6 +248,11 @@ class FinishedJob:
     def is_measured(self) -> bool:
         """Whether its peak is about what it needed, and not just what it held at the only look or two at it."""
         return self.seconds >= LEAST_MEASURED
+
+    @property
+    def may_have_held_more(self) -> bool:
+        """Whether its peak is only the least that it needed."""
+        return self.seconds < SURELY_MEASURED
 
 
 @dataclass(frozen=True, slots=True)

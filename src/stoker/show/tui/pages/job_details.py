@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from stoker.model.job_tree import MAX_NAME, ProcessTree
 from stoker.model.killed import death_of
-from stoker.model.state import BuildState, Job
+from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.tool import tool_name
 from stoker.model.units import format_bytes, format_duration, format_rough
@@ -86,10 +86,16 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
         *rows,
         ("pid", f"{job.pid}, the job's first process"),
     ]
-    short = ended is not None and not ended.is_measured
-    most = f"{format_bytes(peak)} or more: too short to be measured" if short else f"at most {format_bytes(peak)}"
-    rows += [("memory", most)] if peak else []
+    rows += [("memory", _most(peak, ended))] if peak else []
     return _box(ended.output if ended is not None else job.output, [*rows, *_whose(job, state)], width)
+
+
+def _most(peak: int, ended: FinishedJob | None) -> str:
+    """Return what an ended job held at most, as far as anybody saw it."""
+    if ended is None or not ended.may_have_held_more:
+        return f"at most {format_bytes(peak)}"
+    why = "its memory is read once a second" if ended.is_measured else "too short to be measured"
+    return f"{format_bytes(peak)} or more: {why}"
 
 
 def _took(seconds: float, frozen: float) -> str:

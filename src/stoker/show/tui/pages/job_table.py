@@ -233,10 +233,12 @@ def _finished_line(job: FinishedJob, named: str, columns: list[Column], width: i
 
 
 def peak_text(job: FinishedJob) -> str:
-    """Return the peak memory of a job, or that it was too short to measure; empty if nobody saw a longer one."""
+    """Return the peak memory of a job, with a + if it may have been more, or that it was too short to measure; empty if
+    nobody saw a longer one."""
     if not job.is_measured:
         return UNMEASURED
-    return format_bytes(job.peak_rss) if job.peak_rss else ""
+    more = "+" if job.may_have_held_more else ""
+    return format_bytes(job.peak_rss) + more if job.peak_rss else ""
 
 
 def _end_of(job: FinishedJob, g: Glyphs) -> tuple[str, str, str]:

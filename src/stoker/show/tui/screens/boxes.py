@@ -39,6 +39,7 @@ FIGURES = (
     ("3.1/4.8", "A job's memory now, and what is expected at its peak"),
     ("3.1/4.8?", "That is a guess: jobs like it differ by more than a factor of two"),
     ("5.1/5.2+", "It has exceeded that: it needs what it has held, or more"),
+    ("46.7 MiB+", "The peak of a job of under four seconds: between two readings it may have held more"),
 )
 """What the figures of jobs on the dashboard mean."""
 
