@@ -147,6 +147,15 @@ def test_history_names_its_columns_and_what_has_not_ended(stoker: Stoker) -> Non
     assert b"not ended" not in stoker.run("history").stderr
 
 
+def leave_after(terminal: Terminal, shown: str) -> None:
+    """Wait for the build that the cursor was on, go back to the list, and leave."""
+    until(lambda: shown in terminal.display, "the build at the cursor")
+    terminal.send("q")
+    until(lambda: "newer" in terminal.display and "builds continue" in terminal.display, "the list again")
+    terminal.send("q")
+    assert terminal.wait() == 0
+
+
 def test_home_lists_builds_and_enter_looks_at_one(stoker: Stoker) -> None:
     stoker.run("run", "--plain", "--name", "older", "--", "sleep", "2")  # what is over at once is hidden
     stoker.run("run", "--plain", "--name", "newer", "--", "false")
@@ -155,11 +164,7 @@ def test_home_lists_builds_and_enter_looks_at_one(stoker: Stoker) -> None:
         until(lambda: "older" in terminal.display and "newer" in terminal.display, "the list")
         terminal.send("j")
         terminal.send("\r")
-        until(lambda: "✓ done   older" in terminal.display, "the build at the cursor")
-        terminal.send("q")
-        until(lambda: "newer" in terminal.display and "builds continue" in terminal.display, "the list again")
-        terminal.send("q")
-        assert terminal.wait() == 0
+        leave_after(terminal, "✓ done   older")
     finally:
         terminal.close()
 
@@ -170,11 +175,7 @@ def test_keys_typed_before_the_list_is_there_count(stoker: Stoker) -> None:
     terminal = Terminal(stoker.argv(), {**stoker.env, "LC_ALL": "C.UTF-8"}, stoker.root)
     try:
         terminal.send("j\r")
-        until(lambda: "✗ failed   older" in terminal.display, "the build at the cursor")
-        terminal.send("q")
-        until(lambda: "newer" in terminal.display and "builds continue" in terminal.display, "the list again")
-        terminal.send("q")
-        assert terminal.wait() == 0
+        leave_after(terminal, "✗ failed   older")
     finally:
         terminal.close()
 

@@ -12,6 +12,7 @@ from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.which_build import find
 from stoker.config.paths import BuildPaths
 from stoker.model.text import clean
+from stoker.model.tool import COMPILERS
 from stoker.record.builds import final_state
 from stoker.record.compiler_traces import compiler_trace
 from stoker.record.journal_reader import JournalReader, may_be_journal
@@ -62,7 +63,7 @@ def time_traces(build: RecordedBuild) -> Iterator[TimeTrace]:
 def read_traces(build: RecordedBuild, far: Callable[[float], None]) -> Iterator[TimeTrace]:
     """Yield the same; `far` hears how far it is."""
     folders = {s.sid: s.directory for s in build.schedulers}
-    jobs = [job for job in build.jobs if job.tool in ("cxx", "nvcc") and job.began is not None and job.sid in folders]
+    jobs = [job for job in build.jobs if job.tool in COMPILERS and job.began is not None and job.sid in folders]
     for number, job in enumerate(jobs):
         data = compiler_trace(folders[job.sid], job.output, job.began or job.born)
         found = time_trace(job, data) if data is not None else None

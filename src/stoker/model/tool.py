@@ -12,6 +12,9 @@ Tool = Literal["cxx", "nvcc", "link", "archive", "other"]
 TOOL_NAMES: Mapping[str, str] = {"cxx": "c++", "nvcc": "nvcc", "link": "link", "archive": "ar", "other": "other"}
 """What people read, but for what compiles C: see `tool_name`."""
 
+COMPILERS: frozenset[str] = frozenset({"cxx", "nvcc"})
+"""Tools that compile a source, whose work a compiler cache can replace."""
+
 C_OBJECTS = (".c.o", ".c.obj", ".c.lo", ".S.o", ".s.o", ".asm.o")
 """How the objects of C and assembler end in CMake's and Meson's build folders."""
 

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stoker.model.tool import COMPILERS
 from stoker.report.job_records import JobRecord
 from stoker.report.recorded import RecordedBuild
 from stoker.report.wait_causes import kind_of_cause
@@ -52,7 +53,7 @@ def targets(build: RecordedBuild) -> list[Phase]:
     """Return the compiles by target, those with most CPU time first."""
     by_target: dict[str, list[JobRecord]] = defaultdict(list)
     for job in build.jobs:
-        if job.began is not None and job.tool in ("cxx", "nvcc"):
+        if job.began is not None and job.tool in COMPILERS:
             by_target[target_of(job.output)].append(job)
     found = sorted((_phase(name, jobs) for name, jobs in by_target.items()), key=lambda p: p.cpu, reverse=True)
     if len(found) <= MAX_TARGETS:

@@ -18,6 +18,7 @@ from stoker.decide.memory.curves import Curve, Point, flat
 from stoker.decide.memory.output_names import stem
 from stoker.decide.memory.prior_classes import Prior, Priors, class_of
 from stoker.model.lessons import Lesson, Remembered, Stated
+from stoker.model.tool import COMPILERS
 
 Recall = Callable[[str, str, str], Remembered | None]
 """Returns what is remembered of (output, tool, flags); None if nothing is."""
@@ -61,10 +62,6 @@ HIT_SECONDS, HIT_SHARE = 2.0, 0.2
 """With a compiler cache, a job below these CPU seconds and this share of its expected time was a hit. If only its class
 is known, whose jobs may take far longer, it must also have stayed below that share of the memory. A job with its own
 history needs no such test, and ccache's preprocessing of a small source may hold as much as compiling it."""
-
-GRADUAL: frozenset[str] = frozenset({"cxx", "nvcc"})
-"""Tools that take memory as they work: g++ 105 to 130 MiB per CPU second, nvcc's cicc up to 200 (measured). A linker
-may map all that it needs within a moment."""
 
 MAX_CLASSES = 4096
 """Classes kept per build; the oldest is dropped. PyTorch has about 1,500 beginnings of names."""
@@ -287,8 +284,10 @@ def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None],
     shifted = replace(start, peak=start.peak + off.size.shift, time=start.time + off.time.shift)
     family = classes[-1]
     curve = shifted.after_all(*classes).curve(kind.prior.spread)
-    alike = family.count if family is not None else 0
-    return replace(curve, alike=alike, gradual=kind.prior.tool in GRADUAL and not kind.prior.is_mixed)
+    # Compilers take memory as they work: g++ 105 to 130 MiB per CPU second, nvcc's cicc up to 200 (measured). A linker
+    # may map all that it needs within a moment.
+    gradual = kind.prior.tool in COMPILERS and not kind.prior.is_mixed
+    return replace(curve, alike=family.count if family is not None else 0, gradual=gradual)
 
 
 def run_spread(runs: int, variance: float, first: float, least: float) -> float:

@@ -71,7 +71,7 @@ def with_order(waits: Waits, view: View) -> Waits:
     """Return the reasons of a ruling; of jobs on deck that wait for a place, also whether at least as many younger ones
     as there are places go before them. For whoever announces reasons: each decision would take too long with it."""
     full, level = waits.on_deck, level_of(view)
-    if full is None or full.cause != "place":
+    if full is None or not waits.for_a_place:
         return waits
     situation = Situation(view)
     others = Wait(full.cause, f"others go first (larger or longer ones); {full.why}", f"behind {full.key}")

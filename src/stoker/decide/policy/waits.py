@@ -47,5 +47,10 @@ class Waits:
     frozen: Wait | None = None
     on_deck: Wait | None = None
 
+    @property
+    def for_a_place(self) -> bool:
+        """Whether jobs on deck without a reason of their own wait for a place."""
+        return self.on_deck is not None and self.on_deck.cause == "place"
+
 
 NO_WAITS = Waits()

@@ -120,7 +120,7 @@ class DeckView:
                 job.width,
                 job.alone,
                 job.moved_by == "person",
-                job.moved_by in ("word", "alone"),
+                job.by_word,
                 job.early,
                 job.growth.stale,
                 job.moved_by == "fallback",

@@ -248,7 +248,7 @@ class Governor:
 
     def _thaw(self, job: ManagedJob, decision: Decision) -> list[ev.Event]:
         before = job.moved_by
-        if before in ("word", "alone", "fallback"):
+        if job.by_word or before == "fallback":
             job.moved_by = ""
         if before == "alone":
             decision = replace(decision, why=f"nothing runs alone any more; {decision.why}")
@@ -279,7 +279,11 @@ class Governor:
 
     def reasons(self) -> list[ev.Event]:
         """Announce why jobs wait on deck or frozen, by the last decision, if that is new."""
-        return [] if self._gate.open else [*_new_reasons(self._jobs, with_order(self._waits, self.snapshot()))]
+        if self._gate.open:
+            return []
+        # Only where a place is waited for does the order need another snapshot.
+        waits = with_order(self._waits, self.snapshot()) if self._waits.for_a_place else self._waits
+        return [*_new_reasons(self._jobs, waits)]
 
 
 def _settled(view: View, decisions: tuple[Decision, ...]) -> bool:

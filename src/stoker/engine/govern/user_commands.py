@@ -96,7 +96,7 @@ class UserCommands:
         if self._level_control.paused == "no":
             raise CommandRefused("the build is not paused")
         self._level_control.order(replace(self._level_control.orders, paused="no"))
-        frozen = sum(job.moved_by in ("word", "alone") for job in self._jobs.having(Life.FROZEN))
+        frozen = sum(job.by_word for job in self._jobs.having(Life.FROZEN))
         level = self._level_control.level
         places = max(0, level - self._running())
         freed = f"lets {frozen} frozen go on, " if frozen else ""

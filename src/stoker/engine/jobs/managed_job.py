@@ -163,6 +163,11 @@ class ManagedJob:
         return self.life in STOPPED
 
     @property
+    def by_word(self) -> bool:
+        """Whether a command about all jobs stopped it: a pause, a level, or another job alone."""
+        return self.moved_by in ("word", "alone")
+
+    @property
     def state(self) -> JobState:
         """Its state as viewers see it."""
         if self.life in WAITING:

@@ -24,6 +24,7 @@ from stoker.decide.time_left.cache_savings import Saved
 from stoker.engine.learn.forecast import Foretold
 from stoker.model.events import JobFinished, JobKilled
 from stoker.model.lessons import Lesson, Remembered
+from stoker.model.tool import COMPILERS
 from stoker.record.history import History
 from stoker.sense.commands.classify import runs_others
 from stoker.sense.commands.shell import simple_commands
@@ -50,9 +51,6 @@ _LAUNCHER = re.compile(r"(?:^|(?<=\s))(?:/[^\s\"'`$;&|]*/)?(s?ccache)(?=\s)")
 
 MAX_FLAGS = 16
 """Sets of flags of one tool that are tried for a job of which only the output is known."""
-
-_COMPILES = ("cxx", "nvcc")
-"""Tools whose work a compiler cache can replace."""
 
 _CACHE_WITHIN = 400
 """Characters of a command line in which a cache is searched for: a shell, a `cd`, assignments, the launcher."""
@@ -212,7 +210,7 @@ class Expectations:
             self._held.pop(output, None)
         if ok and curve is not None and argv:
             traits = self._traits_of(argv)
-            traits = traits._replace(cached=traits.cached or (self.caching and tool in _COMPILES))
+            traits = traits._replace(cached=traits.cached or (self.caching and tool in COMPILERS))
             if traits.cached:
                 self._was_maybe_hit(self._recall(output, tool, traits.flags), seconds)
             lesson = self._learner.observe(output, tool, curve.points, traits)
@@ -242,12 +240,12 @@ class Expectations:
     def unseen(self, output: str, tool: str, argv: Sequence[str], seconds: float) -> None:
         """A job too short to be seen has succeeded; `argv` is a similar command line, if one is known."""
         if not argv:
-            if len(self._unseen) < MAX_KNOWN and tool in _COMPILES:
+            if len(self._unseen) < MAX_KNOWN and tool in COMPILERS:
                 self._unseen[output] = (tool, seconds)
             return
         self._unseen.pop(output, None)
         traits = self._traits.get(tuple(argv)) or self._read(tuple(argv))
-        if self._history is not None and (traits.cached or (self.caching and tool in _COMPILES)):
+        if self._history is not None and (traits.cached or (self.caching and tool in COMPILERS)):
             self._was_maybe_hit(self._history.find(tool, lasting_name(output), traits.flags), seconds)
         else:
             self._remember(output, tool, traits, never_seen(tool, seconds))

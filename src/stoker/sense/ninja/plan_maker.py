@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NamedTuple
 
-from stoker.model.tool import Tool
+from stoker.model.tool import COMPILERS, Tool
 from stoker.sense.commands.classify import SOURCES, classify_text
 from stoker.sense.commands.shell import last_argv
 from stoker.sense.ninja.build_files import is_manifest, log_path
@@ -197,7 +197,7 @@ def _plan(spec: Mapping[str, object], stamp: str) -> _Plan:
             continue
         tools[work_done.tool] += 1
         seconds, kind = log.history.get(output, UNKNOWN), kinds.number(command, output)
-        size = _source_size(command, directory) if work_done.tool in ("cxx", "nvcc") else 0
+        size = _source_size(command, directory) if work_done.tool in COMPILERS else 0
         edges.append(_Planned(output, work_done.tool, seconds, kind, size))
     done = len(finished)
     summary = PlanSummary(done + len(edges), done, len(edges), dict(+tools), stamp, renewing=sorted(commands.renewing))
