@@ -20,7 +20,7 @@ NVML = r"""
 #include <stdlib.h>
 typedef struct { unsigned gpu, memory; } util_t;
 typedef struct { unsigned long long total, free, used; } mem_t;
-enum { NOT_SUPPORTED = 3, DRIVER_NOT_LOADED = 9, GPU_IS_LOST = 15 };
+enum { NOT_SUPPORTED = 3, DRIVER_NOT_LOADED = 9, FUNCTION_NOT_FOUND = 13, GPU_IS_LOST = 15 };
 static int mode(const char *name) { const char *m = getenv("FAKE_NVML"); return m && strstr(m, name) != 0; }
 int nvmlInitWithFlags(unsigned flags) { if (mode("crash")) abort(); return mode("unloaded") ? DRIVER_NOT_LOADED : 0; }
 int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
@@ -38,6 +38,11 @@ int nvmlDeviceGetUtilizationRates(void *h, util_t *u) {
   u->gpu = 42; u->memory = 7; return 0;
 }
 int nvmlDeviceGetMemoryInfo(void *h, mem_t *m) { m->total = 1ull << 34; m->used = 1ull << 30; m->free = 0; return 0; }
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } mem2_t;
+int nvmlDeviceGetMemoryInfo_v2(void *h, mem2_t *m) {
+  if (!mode("reserves") || m->version != (sizeof *m | 2 << 24)) return FUNCTION_NOT_FOUND;
+  m->total = 1ull << 34; m->reserved = 480ull << 20; m->free = 0; m->used = (1ull << 30) - m->reserved; return 0;
+}
 int nvmlDeviceGetTemperature(void *h, int sensor, unsigned *t) { *t = 55; return 0; }
 int nvmlDeviceGetPowerUsage(void *h, unsigned *mw) { if ((long)h == 2) return NOT_SUPPORTED; *mw = 123456; return 0; }
 """
@@ -94,6 +99,12 @@ def test_gpus_and_what_they_do_not_tell(library: Path) -> None:
     }
     assert (second["utilisation"], second["power_watts"], second["memory_used"]) == (None, None, 2**30)
     assert answer["note"] == ""
+
+
+def test_what_the_driver_reserves_for_itself_is_not_in_use(library: Path) -> None:
+    """As nvidia-smi shows it: an H100 that nobody uses has 0 MiB in use, not 480."""
+    first, _ = _ask(library, "reserves")["gpus"]
+    assert (first["memory_used"], first["memory_total"]) == (2**30 - 480 * 2**20, 2**34)
 
 
 def test_a_lost_gpu_does_not_hide_the_other(library: Path) -> None:
