@@ -67,8 +67,10 @@ def test_static_and_shared_libraries_are_read_as_cuobjdump_reads_them(
     archive = nvcc(f"lib-{rdc}.a", "-lib", f"-rdc={rdc}", "-gencode", SM80, "-gencode", SM90_PTX, **both)
     shared = nvcc(f"lib-{rdc}.so", "-shared", "-Xcompiler", "-fPIC", f"-rdc={rdc}", "-gencode", SM90_PTX, **both)
 
-    for path in (archive, shared):
-        assert counts(only_file(path)) == cuobjdump(path), path.name
+    # What cuobjdump leaves out: the PTX of each source, which the driver may link at run time.
+    relinked = Counter({"compute_90": 2} if rdc == "true" else {})
+    assert counts(only_file(archive)) == cuobjdump(archive)
+    assert counts(only_file(shared)) == cuobjdump(shared) + relinked
     assert counts(only_file(archive))["sm_80"] == 2
 
 

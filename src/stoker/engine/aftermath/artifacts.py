@@ -23,7 +23,7 @@ from stoker.record.jsonlines import BadLineError, parse_line
 from stoker.verify.binary import archive
 from stoker.verify.binary.byte_source import ByteSource, Deadline, FileSource, PartSource, UnreadableError
 from stoker.verify.binary.elf import is_elf, read_elf
-from stoker.verify.binary.read_binary import LINKED, RELOCATABLE
+from stoker.verify.binary.relinked import LINKED, RELOCATABLE
 
 MAX_CANDIDATES = 200
 """Files verified, largest first: what a larger build leaves out is small."""

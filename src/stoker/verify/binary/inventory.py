@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from stoker.model.report import HeldArch
@@ -85,11 +85,40 @@ class Inventory:
         self._end_module(module)
 
     def add_containers(
-        self, source: ByteSource, deadline: Deadline, *, stray: bool = False, as_data: bool = False
+        self,
+        source: ByteSource,
+        deadline: Deadline,
+        *,
+        stray: bool = False,
+        as_data: bool = False,
+        pieces: Mapping[int, Sequence[Sequence[Image]]] | None = None,
     ) -> None:
-        """Count all containers, one module each. What was counted before the source breaks off stays counted."""
+        """Count all containers, one module each. What was counted before the source breaks off stays counted.
+
+        `pieces` has, by where its container begins, the PTX of what a device link linked.
+        """
         for container in find_containers(source, deadline, stray=stray):
-            self.add(read_images(source, container, deadline), as_data=as_data)
+            images = read_images(source, container, deadline)
+            if pieces and container.start in pieces:
+                self.add_relinked(images, pieces[container.start])
+            else:
+                self.add(images, as_data=as_data)
+
+    def add_relinked(self, linked: Iterable[Image], pieces: Sequence[Sequence[Image]]) -> None:
+        """Count the result of a device link, and a module for each piece: it offers the common machine code, and its
+        own PTX."""
+        common = _Module()
+        for image in linked:
+            self._count(image)
+            common.add(image)
+        for code, count in common.empty_after_all().items():
+            self.empty["cubin", code.arch] += count
+        for piece in pieces:
+            for image in piece:
+                self._count(image)
+            codes = common.codes_of_all() | {Code(image.kind, image.arch, image.version) for image in piece}
+            if codes:
+                self.modules[codes] += 1
 
     def _end_module(self, module: _Module) -> None:
         for code, count in module.empty_after_all().items():

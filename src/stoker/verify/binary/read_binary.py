@@ -3,7 +3,6 @@ GPUs."""
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +37,7 @@ from stoker.verify.binary.elf import (
     read_dynamic,
     read_elf,
 )
-from stoker.verify.binary.fatbin import CONTAINER_BYTES, WRAPPER_BYTES
+from stoker.verify.binary.fatbin import CONTAINER_BYTES
 from stoker.verify.binary.inventory import Inventory
 from stoker.verify.binary.magic_search import MagicSearch
 from stoker.verify.binary.one_pass import MAX_TEXTS, HeldContainer, Passed, pass_through
@@ -52,12 +51,8 @@ from stoker.verify.binary.other_code import (
     read_other,
 )
 from stoker.verify.binary.ptx import TEXT_BYTES, is_ptx, ptx_text, read_ptx
+from stoker.verify.binary.relinked import LINKED, LINKED_WRAPPER, RELOCATABLE, WRAPPERS, read_relinked, wrappers
 from stoker.verify.binary.symbols import Symbols
-
-LINKED, RELOCATABLE, WRAPPERS = ".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"
-"""Sections with device code. The second holds code that still needs a device link (`-rdc=true`): it counts in objects
-and static libraries; in a linked file, everything that can run has been copied to the first. The third points to
-either."""
 
 _MAX_PADDING = 256
 """Zeros that linkers put between the containers of two objects, at most: these are aligned to 8 bytes, rarely to
@@ -165,7 +160,7 @@ def _counted(passed: Passed, elf: Elf, inventory: Inventory) -> bool:
     Returns False, and counts nothing, if the sections must be read.
     """
     whole = all(_full(s, passed.containers) and not s.flags & SHF_COMPRESSED for s in elf.named(LINKED))
-    if not whole or not passed.complete or elf.type == ET_REL:
+    if _perhaps_relinked(passed, elf) or not whole or not passed.complete or elf.type == ET_REL:
         return False
     areas = sorted((s.offset, s.offset + s.size, s.name) for s in _holding_data(elf, (LINKED,)))
     for container in passed.containers:
@@ -178,6 +173,16 @@ def _counted(passed: Passed, elf: Elf, inventory: Inventory) -> bool:
             if place >= 0 and text.end <= areas[place][1]:
                 inventory.add(text.images)
     return True
+
+
+def _perhaps_relinked(passed: Passed, elf: Elf) -> bool:
+    """Whether there is PTX that the driver links at run time: which pieces have it, only their sections tell."""
+    areas = [(s.offset, s.offset + s.size) for s in elf.named(RELOCATABLE)]
+    return LINKED_WRAPPER in passed.wrappers and any(
+        start <= held.start < end and any(image.kind == "ptx" for image in held.images)
+        for start, end in areas
+        for held in passed.containers
+    )
 
 
 def _full(section: ElfSection, containers: Sequence[HeldContainer]) -> bool:
@@ -205,6 +210,7 @@ def _hip_targets(source: ByteSource, elf: Elf, passed: Passed | None) -> Mapping
 def _read_sections(source: ByteSource, elf: Elf, inventory: Inventory, deadline: Deadline) -> None:
     """Count the device code in nvcc's own sections, and containers among other data, as in TensorFlow."""
     own = (LINKED, RELOCATABLE) if elf.type == ET_REL else (LINKED,)
+    relinked = read_relinked(source, elf, deadline) if elf.type != ET_REL else None
     read = 0
     for section in sorted(_holding_data(elf, own) if elf.sections else [_everything(source)], key=lambda s: s.offset):
         if section.name in own:
@@ -216,7 +222,8 @@ def _read_sections(source: ByteSource, elf: Elf, inventory: Inventory, deadline:
         if end > start:
             part = PartSource(source, start, end - start)
             stray = section.name not in own
-            inventory.add_containers(part, deadline, stray=stray, as_data=stray and bool(elf.sections))
+            pieces = {relinked.start - start: relinked.pieces} if relinked is not None else {}
+            inventory.add_containers(part, deadline, stray=stray, as_data=stray and bool(elf.sections), pieces=pieces)
             read = end
 
 
@@ -253,10 +260,9 @@ def _everything(source: ByteSource) -> ElfSection:
     return ElfSection("", SHT_PROGBITS, 0, 0, source.size)
 
 
-def _device_link_problems(path: str, elf: Elf, wrappers: set[int]) -> list[Problem]:
-    """Return a problem if no device link was done. A device link registers its result with a wrapper of version 2;
-    other wrappers have version 1."""
-    linked = _LINKED_WRAPPER in wrappers if wrappers else bool(elf.named(LINKED))
+def _device_link_problems(path: str, elf: Elf, versions: set[int]) -> list[Problem]:
+    """Return a problem if no device link was done."""
+    linked = LINKED_WRAPPER in versions if versions else bool(elf.named(LINKED))
     if not elf.named(RELOCATABLE) or linked:
         return []
     what = "has device code that was compiled with -rdc=true and never linked: it cannot start"
@@ -264,21 +270,11 @@ def _device_link_problems(path: str, elf: Elf, wrappers: set[int]) -> list[Probl
     return [Problem("error", path, what, remedy)]
 
 
-_WRAPPER = struct.Struct("<4sIQQ")
-_LINKED_WRAPPER = 2
-_MAX_WRAPPERS = 100_000
-
-
 def _wrapper_versions(source: ByteSource, elf: Elf, passed: Passed | None = None) -> set[int]:
     """Return the versions of the wrappers that register device code."""
     if passed is not None:
         return set(passed.wrappers) if elf.named(WRAPPERS) else set()
-    versions: set[int] = set()
-    for section in elf.named(WRAPPERS):
-        data = source.read(section.offset, min(section.size, _MAX_WRAPPERS * _WRAPPER.size))
-        whole = len(data) - len(data) % _WRAPPER.size
-        versions |= {v for magic, v, _, _ in _WRAPPER.iter_unpack(data[:whole]) if magic == WRAPPER_BYTES}
-    return versions
+    return {version for version, _ in wrappers(source, elf)}
 
 
 _MAX_MEMBER_PROBLEMS = 10
