@@ -43,6 +43,12 @@ def other_projects() -> str:
     return f"it needs {' and '.join(gone)}" if gone else memory_groups()
 
 
+def gpu() -> str:
+    """What is missing to compile for a GPU and to run that."""
+    gone = [tool for tool in ("nvcc", "nvidia-smi") if shutil.which(tool) is None]
+    return f"it needs {' and '.join(gone)}" if gone else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """`minutes` for a whole and for a quick run, on two cores; `missing` says in words why it cannot run here."""
@@ -152,6 +158,14 @@ BENCHES = (
         ("--rounds", "8"),
         timed=False,
         missing=memory_groups,
+    ),
+    Bench(
+        "gpu",
+        "verdicts on device code, and the GPU's meters, beside what the GPU and nvidia-smi do",
+        (1, 1),
+        ("--seconds", "8"),
+        timed=False,
+        missing=gpu,
     ),
     Bench(
         "shapes",
