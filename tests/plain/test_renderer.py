@@ -415,6 +415,10 @@ def test_the_verdict_comes_once_and_before_the_end() -> None:
         ),
         ({"devices": (), "files": ()}, "no device code was found"),
         (
+            {"devices": (), "verdict": "part", "problems": (Problem("warning", "/b/prog", "no GPU runs all of it"),)},
+            "prog: no GPU runs all of it; holds sm_80; no GPU here to judge for",
+        ),
+        (
             {"devices": (*FOUND.devices[:1], DeviceReport("L4", "8.9", "part", ""))},
             "runs in part on L4 (8.9); runs natively on NVIDIA A100 (8.0)",
         ),

@@ -10,6 +10,7 @@ import pytest
 from stoker.model.report import DeviceReport, HeldArch, Problem, Report, RequestedArch
 from stoker.verify.archs import Wanted, parse_arch, parse_arch_list
 from stoker.verify.binary.device_code import Code, ModuleGroup, ReadFile
+from stoker.verify.every_gpu import whole_on_none
 from stoker.verify.gpu.devices import Device
 from stoker.verify.judge import (
     JudgedFiles,
@@ -516,3 +517,26 @@ def told(
 )
 def test_a_file_gets_its_own_verdict_for_each_device(modules: list[str], verdict: str) -> None:
     assert judge_file(binary(*modules), device("8.0")) == verdict
+
+
+@pytest.mark.parametrize(
+    ("modules", "lacking"),
+    [
+        (["sm_80", "sm_90 compute_90"], "1 of 2 modules have no code for compute capability 9.0"),
+        (["sm_80", "sm_80", "sm_90"], "1 of 3 modules have no code for compute capability 8.0"),
+        (["sm_80 sm_90", "sm_90"], ""),
+        (["sm_90a sm_80", "sm_100a", "sm_90a"], ""),
+        (["sm_80 compute_80", "compute_90"], ""),
+        (["sm_80"], ""),
+        ([], ""),
+    ],
+    ids=str,
+)
+def test_a_file_of_which_no_gpu_runs_all_is_called_that_without_a_gpu_to_judge_for(
+    modules: Sequence[str], lacking: str
+) -> None:
+    found = whole_on_none([JudgedFiles("", (binary(*modules),))])
+
+    assert (found.what if found is not None else "") == (
+        f"no GPU runs all of it: at best, {lacking} and fail when they are used" if lacking else ""
+    )

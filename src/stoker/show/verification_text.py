@@ -72,10 +72,12 @@ def headline(report: Report) -> tuple[Standing, str]:
     if errors and not missing and all(d.verdict != "no" for d in report.devices):
         clauses.insert(0, "1 error" if errors == 1 else f"{errors} errors")
     if not report.devices:
+        if report.verdict == "part":
+            clauses.append(verdict_reason(report))
         held = list(dict.fromkeys(a.arch for f in report.files for a in f.code))
         asked = " as asked for" if report.requested and all(r.state == "present" for r in report.requested) else ""
         held_text = f"holds {_and_more(held, 8)}{asked}; no GPU here to judge for"
-        clauses.append(held_text if held else _without_code(report))
+        clauses += [held_text] if held else [_without_code(report)] if report.verdict != "part" else []
     clauses += [report.scope] if report.scope else []
     condition = f", if {report.condition}" if report.condition else ""
     return standing(report), "; ".join(clauses) + condition
@@ -100,14 +102,21 @@ def verdict_reason(report: Report) -> str:
     missing = [r.arch for r in report.requested if r.state == "missing"]
     if missing and report.verdict == "no":
         return f"{_and_more(missing)} asked for and missing"
-    lost = {f.path for f in report.files if not f.loads}
-    first = next(
-        (p for p in report.problems
-         if (p.severity == "error" if report.verdict != "part" else p.severity == "warning" and p.file in lost)), None,
-    )  # fmt: skip
+    first = _first_problem(report)
     if first is None:
         return ""
     return f"{short_name(first.file)}: {first.what}" if first.file else first.what
+
+
+def _first_problem(report: Report) -> Problem | None:
+    """Return the problem that decided: an error, or, if it runs in part, a warning about a file that does not load, or
+    any if there was no GPU to judge for."""
+    if report.verdict != "part":
+        return next((p for p in report.problems if p.severity == "error"), None)
+    lost = {f.path for f in report.files if not f.loads}
+    warnings = [p for p in report.problems if p.severity == "warning"]
+    about_lost = [p for p in warnings if p.file in lost]
+    return next(iter(about_lost or (warnings if not report.devices else [])), None)
 
 
 def standing(report: Report) -> Standing:

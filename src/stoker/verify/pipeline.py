@@ -14,6 +14,7 @@ from stoker.verify.about import about, scope
 from stoker.verify.archs import Arch, Wanted, parse_arch_list
 from stoker.verify.binary.byte_source import UnreadableError
 from stoker.verify.binary.device_code import ReadFile
+from stoker.verify.every_gpu import whole_on_none
 from stoker.verify.find_files import files_in, installed
 from stoker.verify.gpu.devices import Device, device_of
 from stoker.verify.gpu.driver_versions import cuda_of_driver, parse_cuda
@@ -79,12 +80,14 @@ def verify(request: VerifyRequest, progress: Progress = lambda _: None) -> Repor
     problems += more
     devices, more = _judge_devices(units, gpus, host)
     problems += more if gpus else _refusals(units, host)
+    nowhere = None if gpus else whole_on_none([_here(unit, unit.refusal) for unit in units])
+    problems += [nowhere] if nowhere is not None else []
     files = [replace(f, verdicts=tuple(judge_file(f, gpu) for gpu in gpus)) for f in files]
     torch, runs, more = _ask(request, files, host.python_program, progress)
     problems += more
     everything = [p for f in files for p in f.problems] + problems
     everything.sort(key=lambda p: ("error", "warning", "info").index(p.severity))
-    verdict = conclude(everything, requested, devices, partial=any(u.partial for u in units))
+    verdict = conclude(everything, requested, devices, partial=nowhere is not None or any(u.partial for u in units))
     return Report(
         ok=verdict not in ("no", "unread"),
         verdict=verdict,
@@ -225,7 +228,12 @@ def _for_device(unit: VerifyUnit, device: Device, host: Host) -> JudgedFiles:
         refusal = unit.refusal
     if elsewhere and machine != host.machine:
         return JudgedFiles(unit.title, tuple(replace(f, loads=True) for f in unit.files), refusal)
-    return JudgedFiles(unit.title, tuple(unit.files), refusal, unit.partial, unit.fatal)
+    return _here(unit, refusal)
+
+
+def _here(unit: VerifyUnit, refusal: str) -> JudgedFiles:
+    """Return a unit's files for this machine."""
+    return JudgedFiles(unit.title, tuple(_of_one_system(unit.files)), refusal, unit.partial, unit.fatal)
 
 
 def _of_one_system(files: list[ReadFile]) -> list[ReadFile]:
