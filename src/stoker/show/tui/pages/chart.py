@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from stoker.model.units import format_bytes
+from stoker.model.units import format_bytes, format_duration
 from stoker.show.tui.pages.lines import Line, Part, pad
 from stoker.show.tui.terminal.glyphs import Glyphs
 
@@ -119,6 +119,24 @@ def _merged(cells: Sequence[Part]) -> list[Part]:
         else:
             merged.append(cell)
     return merged
+
+
+STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
+"""Seconds between two labels of a time axis."""
+
+MOST_STEPS = 5
+"""Between the labels of an axis: six labels of `1:02:20` fit into 72 columns."""
+
+
+def time_labels(begin: float, end: float) -> list[tuple[float, str]]:
+    """Return round times from `begin` to `end`, in seconds since the build's start, with their shares of the width."""
+    span = max(end - begin, 1.0)
+    step = next(
+        (step for step in STEPS if span <= MOST_STEPS * step), STEPS[-1] * math.ceil(span / STEPS[-1] / MOST_STEPS)
+    )
+    first = math.ceil(begin / step)
+    times = [step * number for number in range(first, math.floor((begin + span) / step) + 1)]
+    return [((time - begin) / span, format_duration(time)) for time in times]
 
 
 def time_axis(columns: int, labels: Sequence[tuple[float, str]], g: Glyphs) -> list[Line]:

@@ -15,7 +15,7 @@ from stoker.model.timeline import TimelinePoint
 from stoker.model.units import format_bytes, format_duration
 from stoker.show.governing_text import is_person, is_routine
 from stoker.show.tui.pages import decision_lines, header, meters
-from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis
+from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, marks, memory_top, sample, time_axis, time_labels
 from stoker.show.tui.pages.lines import BLANK, GAP, Line, Part, elide_path, fit, pad, whole_clauses, width_of, wrap
 from stoker.show.tui.pages.moment import Moment, time_of_day
 from stoker.show.tui.pages.names import distinct_names, matches, plain_name
@@ -140,7 +140,7 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
     signs = [_signs(width, g)] if height >= LEGEND_FROM else []
     lines += _charts(m, columns, height - len(lines) - detail - len(signs), g, (start, end))
     offset = start - state.started
-    labels = [(i / 4, format_duration(offset + (end - start) * i / 4)) for i in range(5)]
+    labels = time_labels(offset, offset + end - start)
     marked = _decision_marks(decisions_of(state, view.words), start, end, g)
     lines += [*signs, marks("decisions", columns, marked), *time_axis(columns, labels, g)]
     if view.at is None:
@@ -178,8 +178,7 @@ def memory_of_life(state: BuildState, width: int, rows: int, g: Glyphs) -> list[
         return []
     span = _whole_span(state)
     lines = _memory(state, width - AXIS_WIDTH, rows - 3, g, _with_end(state, points), span)
-    offset = span[0] - state.started
-    labels = [(i / 4, format_duration(offset + (span[1] - span[0]) * i / 4)) for i in range(5)]
+    labels = time_labels(span[0] - state.started, span[1] - state.started)
     return [*lines, *time_axis(width - AXIS_WIDTH, labels, g)]
 
 
