@@ -455,6 +455,18 @@ def test_memory_that_binds_makes_it_longer(plan_of: Write) -> None:
     assert build.left(0.0).seconds < 150.0
 
 
+def test_places_that_stay_empty_for_lack_of_memory_are_not_filled_by_the_rest(plan_of: Write) -> None:
+    """With places for four, memory for one: for half a build it was said to take half as long as it did."""
+    build = Build(Forecast(), plan_of(objects(44), [()]))
+    for n in range(8):
+        build.start(0.0, f"d/{n}.o", "on_deck")
+    build.tell(0.0, ev.JobsWaiting(tuple(range(1, 9)), "memory", "1 MiB unpromised"))
+    for n in range(4):
+        build.move(10.0 * n, f"d/{n}.o", "running")
+        build.end(10.0 * (n + 1), f"d/{n}.o", 10.0)
+    assert build.left(40.0).seconds == pytest.approx(400.0, rel=0.1)
+
+
 def test_while_a_plan_is_being_made_nothing_is_told(plan_of: Write) -> None:
     """Counting would tell something else than the engine before did, and than will be told in a moment."""
     build = Build(Forecast(), None)

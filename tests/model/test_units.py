@@ -55,11 +55,14 @@ def test_rough_durations(seconds: float, text: str) -> None:
     ("low", "high", "text"),
     [
         (1440, 1860, "24–31 min"),
-        (50, 120, "50 s–2 min"),
-        (84, 300, "1–5 min"),
+        (50, 120, "1–2 min"),
+        (10, 95, "0–1.5 min"),
+        (84, 300, "1.5–5 min"),
         (70, 85, "70–85 s"),
         (300, 300, "5 min"),
         (5700, 7200, "1 h 35 min–2 h 00 min"),
+        (4800, 7200, "1 h 20 min–2 h 00 min"),
+        (3000, 7200, "50 min–2 h 00 min"),
     ],
 )
 def test_bands(low: float, high: float, text: str) -> None:
@@ -71,7 +74,10 @@ def test_bands(low: float, high: float, text: str) -> None:
     [
         ((480, 360, 600), "8 min (6–10 min)"),
         ((130, 118, 170), "2–3 min"),
-        ((100, 70, 125), "1–2 min"),
+        ((100, 70, 125), "1.5 min (1–2 min)"),
+        ((89, 62, 128), "1.5 min (1–2 min)"),
+        ((84, 58, 121), "1.5 min (1–2 min)"),
+        ((60, 40, 89), "60 s (40–89 s)"),
         ((305, 300, 310), "5 min"),
         ((4, 4, 9), "4–9 s"),
     ],

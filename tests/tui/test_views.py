@@ -290,8 +290,8 @@ def test_failures_are_counted_with_a_mark() -> None:
     ("estimate", "now", "words"),
     [
         (None, 3723, "ETA after the first jobs"),
-        (Estimate(100, 60, 180, START + 3700), 3700, "ETA 2 min (1–3 min)"),
-        (Estimate(100, 60, 180, START + 3700), 3760, "ETA 40 s (0 s–2 min)"),
+        (Estimate(100, 60, 180, START + 3700), 3700, "ETA 1.5 min (1–3 min)"),
+        (Estimate(100, 60, 180, START + 3700), 3760, "ETA 0.5 min (0–2 min)"),
         (Estimate(100, 60, 180, START + 3700), 9999, "ETA any moment"),
     ],
 )

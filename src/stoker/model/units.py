@@ -89,10 +89,8 @@ def format_rough(seconds: float) -> str:
 
 
 def format_band(low: float, high: float) -> str:
-    """Format a band of remaining seconds, in one unit if both ends share it: 24-31 min, 50 s-2 min, 1-5 min."""
-    first, last = format_rough(low), format_rough(high)
-    if 60 <= low < 90 and last.endswith("min"):
-        first = "1 min"  # "84 s" next to minutes would be more precise than anybody knows
+    """Format a band of remaining seconds, in the unit of its high end: 24-31 min, 0.5-2 min, 50 min-2 h 10 min."""
+    first, last = _rough_beside(low, high), _rough_beside(high, high)
     if first == last:
         return last
     if first.rsplit(" ", 1)[-1] == last.rsplit(" ", 1)[-1] and " h " not in first + last:
@@ -101,6 +99,19 @@ def format_band(low: float, high: float) -> str:
 
 
 def format_left(seconds: float, low: float, high: float) -> str:
-    """Remaining seconds with their band: 27 min (24-31 min). Only the band if rounding puts the middle on its edge."""
-    middle, band = format_rough(seconds), format_band(low, high)
-    return band if middle in (format_rough(low), format_rough(high)) else f"{middle} ({band})"
+    """Remaining seconds with their band, in one unit: 27 min (24-31 min), 1.5 min (1-2 min). Only the band if rounding
+    puts the middle on its edge."""
+    middle, band = _rough_beside(seconds, high), format_band(low, high)
+    return band if middle in (_rough_beside(low, high), _rough_beside(high, high)) else f"{middle} ({band})"
+
+
+def _rough_beside(seconds: float, most: float) -> str:
+    """Format seconds as roughly as `most` seconds, so that both compare: 1.5 min next to 2 min, 40 s next to 80 s."""
+    if most < 90:
+        return format_rough(seconds)
+    minutes = seconds / 60
+    if minutes < 1.75:
+        return f"{round(2 * minutes) / 2:g} min"
+    if round(most / 60) < 90 or round(minutes) < 60:
+        return f"{round(minutes)} min"
+    return format_rough(seconds) if round(minutes) >= 90 else f"1 h {round(minutes) - 60:02} min"

@@ -63,7 +63,8 @@ CRITICAL_SHARE = 0.8
 
 FULL_SHARE = 0.1
 """The share of the remaining work that counts as if it had run with all places in use: a generator that runs alone at
-first says little about the rest."""
+first says little about the rest. It counts as far as jobs have not waited for memory: where they have, that is why
+places were empty, and the rest needs memory, too."""
 
 
 NO_CPU: Mapping[int, float] = MappingProxyType({})
@@ -423,7 +424,8 @@ class Forecast:
             seen = self._durations.seen(job)
             left.add(job, len(deps) - 1, self._durations.remainder(job, run), 0.0, seen=seen)
         ages = [run.age for _, run in (*young, *others)]
-        sums, full = places.sums(now), FULL_SHARE * left.seconds
+        sums = places.sums(now)
+        full = FULL_SHARE * (1.0 - _held_share(state, sums.ended)) * left.seconds
         used = 1.0
         if sums.places + full > 0.0:
             used = (sums.spent + sum(places.within(age, now) for age in ages) + full) / (sums.places + full)
@@ -534,6 +536,11 @@ class Forecast:
                 if stated is None or (stated.by == "prior" and remaining.stated(edge).by == "log"):
                     stated = remaining.stated(edge)
                 remaining.state(edge, stated, held)
+
+
+def _held_share(state: BuildState, ended: int) -> float:
+    """Return the share of the jobs so far that have waited for memory; `ended` of them are over."""
+    return min(1.0, state.restraint.held / max(1, ended + len(state.jobs)))
 
 
 def _by_scheduler(ways: Sequence[float], firsts: Mapping[int, int]) -> dict[int, Sequence[float]]:
