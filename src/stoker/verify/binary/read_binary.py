@@ -176,7 +176,7 @@ def _counted(passed: Passed, elf: Elf, inventory: Inventory) -> bool:
 
 
 def _perhaps_relinked(passed: Passed, elf: Elf) -> bool:
-    """Whether there is PTX that the driver links at run time: which pieces have it, only their sections tell."""
+    """Whether there is PTX that the driver links at run time: which pieces have it, only their sections show."""
     areas = [(s.offset, s.offset + s.size) for s in elf.named(RELOCATABLE)]
     return LINKED_WRAPPER in passed.wrappers and any(
         start <= held.start < end and any(image.kind == "ptx" for image in held.images)
