@@ -183,7 +183,7 @@ def test_status_tells_level_deck_and_promise(stoker: Stoker, build: str) -> None
         for line in lines
     )
     assert any(
-        re.fullmatch(r"  memory    .* of .*, .* expected of running jobs, .* in reserve", line) for line in lines
+        re.fullmatch(r"  memory    .* of .*, .* still to come of running jobs, .* in reserve", line) for line in lines
     )
 
 

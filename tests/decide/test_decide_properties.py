@@ -15,9 +15,12 @@ from decide.builds import GIB, acts, candidate, curve, light, live, view
 from stoker.decide.memory.curves import Curve
 from stoker.decide.policy.admission import PATIENCE, STARVED
 from stoker.decide.policy.decide import decide, level_of, rule
+from stoker.decide.policy.emergency import alarm
 from stoker.decide.policy.situation import LOOK_AHEAD, Situation, age_order
 from stoker.decide.policy.snapshot import Decision, LiveJob, View
 from stoker.decide.policy.turn import soloist
+
+UNITS = ("B", "KiB", "MiB", "GiB")
 
 gib = st.floats(0, 12)
 spreads = st.sampled_from([0.0, 0.2, 0.6])
@@ -101,6 +104,22 @@ def test_a_job_that_sleeps_less_is_never_taken_to_grow_less(seen: View, width: f
     asleep = Situation(replace(seen, running=tuple(replace(j, wants=min(j.wants, width)) for j in seen.running)))
     assert asleep.surge(asleep.view.running) <= awake.surge(awake.view.running) * (1 + 1e-9)
     assert asleep.measured_growth()[1] <= awake.measured_growth()[1] * (1 + 1e-9)
+
+
+@given(views())
+def test_what_is_said_of_one_more_second_can_be_summed_up(seen: View) -> None:
+    """What is left, less what the jobs can add, is less than what must remain, as exactly as figures are said."""
+    why = alarm(Situation(seen))
+    said = re.fullmatch(
+        r"(.*) left, too little for one more second: (.*) must remain and .* up to (.*) per second", why
+    )
+    if said is None:
+        assert "one more second" not in why
+        return
+    figures = [figure.split() for figure in said.groups()]
+    left, remains, growth = (float(number) * 1024 ** UNITS.index(unit) for number, unit in figures)
+    rounded = sum((0.05 if "." in number else 0.5) * 1024 ** UNITS.index(unit) for number, unit in figures)
+    assert left - growth <= remains + rounded
 
 
 @given(views())

@@ -346,6 +346,19 @@ def test_a_warning_says_once_that_one_job_alone_exceeds_the_budget(world: World)
     assert world.stopped([birth]) == [False], "it goes on: nothing else could make room"
 
 
+def test_no_warning_says_that_a_job_runs_alone_beside_frozen_ones_that_hold_memory(world: World) -> None:
+    births = world.start("huge", "other")
+    world.hand("job", jid=2, act="freeze")
+    see(lambda: world.stopped(births) == [False, True])
+    for jid, held in ((1, 6 * GIB), (2, 3 * GIB)):
+        world.job(jid).rss = held
+    world.memory = MemoryLimit("machine", 8 * GIB, 9 * GIB)
+    world.governor.snapshot()
+    (warning,) = (e.text for e in world.governor.news() if isinstance(e, ev.Noticed))
+    assert "alone" not in warning
+    assert "huge holds 6.0 GiB and is the only one that runs, 1 frozen job holds 3.0 GiB: 9.0 GiB are used" in warning
+
+
 def test_a_person_may_ignore_memory_in_so_many_words(world: World) -> None:
     births = light_and_too_heavy(world)
     world.hand("level", jobs=2, ignore_memory=True)
@@ -384,6 +397,19 @@ def test_a_job_runs_alone_when_a_person_says_so_and_then_the_others_go_on(world:
     assert world.whys("freeze a") == ["b runs alone"], "a freeze of its own, with its reason"
     world.end(births[1])
     see(lambda: world.stopped([births[0], births[2]]) == [False, False])
+
+
+def test_when_a_job_that_ran_alone_has_ended_no_other_still_waits_for_it(world: World) -> None:
+    """The answer to its end says so itself: the next sample of everything may be a second away."""
+    births = world.start("a", "b", "c", "d", "e")
+    world.events += world.hand("job", jid=2, act="alone")
+    told = {jid: e.why for e in world.events if isinstance(e, ev.JobsWaiting) for jid in e.jids}
+    assert {told[jid] for jid in (3, 4, 5)} == {"b runs alone"}
+    world.end(births[1])
+    told |= {jid: e.why for e in world.events if isinstance(e, ev.JobsWaiting) for jid in e.jids}
+    running = [jid for jid in (1, 3, 4, 5) if stat_fields(births[jid - 1].job.pid)[:1] != [b"T"]]
+    assert running
+    assert not any("runs alone" in told[jid] for jid in (3, 4, 5) if jid not in running)
 
 
 def test_a_freeze_for_a_job_alone_has_its_end_in_the_record_like_any_other(world: World) -> None:

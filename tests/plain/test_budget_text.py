@@ -31,7 +31,6 @@ def test_it_says_nothing_of_one_that_was_kept() -> None:
     [
         (("running", "frozen"), "expected of running jobs"),
         (("frozen", "on_deck"), "held by frozen jobs"),
-        (("on_deck",), "held by waiting jobs"),
     ],
 )
 def test_what_is_promised_is_of_running_jobs_only_while_some_run(states: tuple[JobState, ...], said: str) -> None:

@@ -31,12 +31,18 @@ def story(*outlook: int, seconds: int = 30) -> builds.Story:
     return made
 
 
+def growing(*outlook: int) -> builds.Story:
+    """The same, with a job that has just started and needs as much again."""
+    made = story(*outlook).add(30, ev.SchedulerStarted(1, "ninja", 100, "/src/build", "", 8))
+    return made.add(30, ev.JobStarted(1, 1, 200, "big.o", "cxx", builds.START + 30, expected=10 * GIB))
+
+
 def drawn(made: builds.Story, width: int = 80) -> list[str]:
     return [text_of(line) for line in memory_chart.memory_chart(at(made.state), width, 11, UNICODE)]
 
 
 def test_past_lies_left_of_now_and_what_is_expected_right_of_it_as_high_as_it_is() -> None:
-    lines = drawn(story(5 * GIB, 10 * GIB, 0, 0, 0, 0, 0, 0))
+    lines = drawn(growing(5 * GIB, 10 * GIB, 0, 0, 0, 0, 0, 0))
     now = lines[-1].index("now")
     bottom = lines[-2]
     assert bottom[now - 1] in PAST
@@ -44,6 +50,19 @@ def test_past_lies_left_of_now_and_what_is_expected_right_of_it_as_high_as_it_is
     heights = [sum(line[at] == COMING for line in lines) for at in (now, now + 15)]
     assert heights[0] < heights[1]  # 15 GiB until ten seconds from now, 20 until twenty
     assert not any(COMING in line[: now - 1] for line in lines[:-1])
+
+
+def test_no_more_is_drawn_than_the_figures_beside_it_say_is_to_come() -> None:
+    much = drawn(growing(*[90 * GIB] * 8))
+    assert much == drawn(growing(*[10 * GIB] * 8)), "what its only job lacks"
+    assert "20.0 GiB" in much[0]
+
+
+def test_nothing_is_expected_of_a_job_that_has_just_ended() -> None:
+    made = growing(*[10 * GIB] * 8)
+    assert any(COMING in line for line in drawn(made))
+    made.add(31, ev.JobsExited((1,)))
+    assert not any(COMING in line for line in drawn(made))
 
 
 def test_what_is_not_known_is_left_empty() -> None:

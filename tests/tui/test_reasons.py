@@ -13,6 +13,7 @@ from stoker.model.killed import failed_steps, killed_beside_failures
 from stoker.model.progress import not_run
 from stoker.model.state import BuildState, Estimate
 from stoker.model.status import status_of
+from stoker.model.to_come import still_to_come
 from stoker.model.update import Update
 from stoker.show.governing_text import GoverningReporter
 from stoker.show.killed_text import drain_text, fate_text, mark_text, not_started_text, outlook_text
@@ -184,14 +185,14 @@ def test_a_pause_says_what_it_does_to_how_many_and_how_it_ends(paused: ev.Paused
 
 def test_frozen_jobs_take_nothing_more_from_the_first_frame_on() -> None:
     state = builds.governed().state
-    assert meters.still_to_come(state)
-    assert not meters.still_to_come(replace(state, level=replace(state.level, paused="hard")))
+    assert still_to_come(state)
+    assert not still_to_come(replace(state, level=replace(state.level, paused="hard")))
 
 
 def test_what_is_to_come_is_what_each_job_is_expected_to_take_until_the_engine_sums_it_up() -> None:
     state = builds.governed(1, 0).state
     jobs = {1: replace(state.jobs[1], rss=30, expected=412)}
-    assert meters.still_to_come(replace(state, jobs=jobs, memory=replace(state.memory, promised=0))) == 382
+    assert still_to_come(replace(state, jobs=jobs, memory=replace(state.memory, promised=0))) == 382
 
 
 def test_compilers_without_a_scheduler_have_one_line_also_between_two_of_them() -> None:
@@ -341,7 +342,10 @@ def test_stoker_itself_goes_by_one_name() -> None:
             "running jobs go first; it holds 1 GiB and needs up to 4 GiB, 614 MiB left above the reserve for them",
             "running jobs go first ",
         ),
-        ("614 MiB left, too little for one more second: 2 jobs can add up to 1.0 GiB per second", "too little memory"),
+        (
+            "614 MiB left, too little for one more second: 9 MiB must remain and 2 jobs can add up to 1 GiB per second",
+            "too little memory",
+        ),
         ("614 MiB left, below the floor of 1.3 GiB; nothing starts until there is more", "too little memory"),
         ("7.2 MiB too little for the oldest job to reach its peak", "too little memory"),
         ("would have to be stopped at once: 7.2 MiB too little for the oldest job", "would have to be stopped at once"),

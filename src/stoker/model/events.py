@@ -301,11 +301,12 @@ class Sampled:
     `build_rss` and `build_processes` cover the whole process tree of the build. `activity` is a short description of
     what runs when no scheduler does (`cmake -S . -B build`), else empty. `log_size` is the output log's length, and
     all of it up to byte `log_read` has been recorded.
-    `promised` is the memory that the running jobs are expected to hold at most, all together; `reserve` is what is
-    kept free of promises, with `ramdisk_reserve`, by which the RAM disk is expected to grow. `build_written` is what
-    the build wrote to disks so far, less what was deleted before it got there. `ungoverned` counts, by program, the
-    compilers that run while no scheduler does, which nobody can hold. `outlook` is the most that the running jobs are
-    expected to hold in each stretch of time to come (samples.OUTLOOK_SECONDS), in bytes; empty if none runs.
+    `promised` is the memory that the running and frozen jobs together are expected to hold, at most at one moment;
+    `reserve` is what is kept free of promises, with `ramdisk_reserve`, by which the RAM disk is expected to grow.
+    `build_written` is what the build wrote to disks so far, less what was deleted before it got there. `ungoverned`
+    counts, by program, the compilers that run while no scheduler does, which nobody can hold. `outlook` is the most
+    that the running jobs are expected to hold in each stretch of time to come (samples.OUTLOOK_SECONDS), in bytes;
+    empty if none runs.
     `build_cpu` is the build's CPU use in percent of one core, also by jobs that have ended since the last sample; None
     if that is not known.
     """

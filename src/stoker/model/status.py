@@ -13,6 +13,7 @@ from stoker.model.killed import failed_steps, runs_again
 from stoker.model.progress import Progress, frozen_by_person, in_next_attempt, not_run, progress_of, will_not_run
 from stoker.model.report import Report
 from stoker.model.state import BuildState, Job, KilledJob
+from stoker.model.to_come import promised
 
 MAX_STATUS_DECISIONS = 20
 
@@ -89,7 +90,7 @@ def _memory(state: BuildState) -> dict[str, Any]:
         "build": 0 if state.over else memory.build,
         "build_peak": memory.build_peak,
         "reserve": 0 if state.over else memory.reserve,
-        "promised": 0 if state.over else memory.promised,
+        "promised": 0 if state.over else promised(state),
         "stalled_percent": None if stall is None else stall.some,
         "stalled_by_others": bool(stall and machine and machine.stalls_by_others(memory.reserve)),
     }

@@ -18,8 +18,6 @@ def over_text(state: BuildState) -> str:
 
 
 def promised_of(state: BuildState) -> str:
-    """Say whose the promised memory is: `expected of running jobs`, or what jobs that stand still hold."""
-    states = {job.state for job in state.jobs.values()}
-    if "running" in states:
-        return "expected of running jobs"
-    return "held by frozen jobs" if "frozen" in states else "held by waiting jobs"
+    """Say whose the memory of the next minutes is: `expected of running jobs`, or what jobs that stand still hold."""
+    runs = any(job.state == "running" for job in state.jobs.values())
+    return "expected of running jobs" if runs else "held by frozen jobs"

@@ -18,12 +18,12 @@ from stoker.model.progress import awaits_attempt, progress_of
 from stoker.model.state import BuildState
 from stoker.model.status import status_of
 from stoker.model.text import clean
+from stoker.model.to_come import still_to_come
 from stoker.model.units import format_bytes, format_duration, format_share
 from stoker.model.update import Update
 from stoker.record.builds import final_state
 from stoker.serve.client import BuildSource
 from stoker.show import killed_text, remote_text
-from stoker.show.budget_text import promised_of
 from stoker.show.cache_text import closing_lines
 from stoker.show.left_text import frozen_text, left_text, stalled_text
 from stoker.show.level_text import PAUSES, compilers, setting, uncounted, ungoverned
@@ -186,10 +186,11 @@ def _governed_lines(state: BuildState) -> list[str]:
         loose = f"; {text}" if (text := ungoverned(state)) else ""
         lines.append(f"  level     {setting(level).removeprefix('level ')}{window}{paused}{guarded}{loose}")
     if machine is not None:
-        promised = f", {format_bytes(state.memory.promised)} {promised_of(state)}" if state.memory.promised else ""
+        more = still_to_come(state)
+        to_come = f", {format_bytes(more)} still to come of running jobs" if more else ""
         reserve = f", {format_bytes(state.memory.reserve)} in reserve" if state.memory.reserve else ""
         used = f"{format_bytes(machine.memory_used)} of {format_bytes(machine.memory_budget)}"
-        lines.append(f"  memory    {used}{promised}{reserve}")
+        lines.append(f"  memory    {used}{to_come}{reserve}")
     return lines
 
 

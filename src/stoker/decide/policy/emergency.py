@@ -205,11 +205,12 @@ def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
 def alarm(situation: Situation) -> str:
     """Say in numbers what is wrong with the machine's memory; empty if nothing is."""
     view, surge = situation.view, situation.surge(situation.view.running)
-    left = format_bytes(view.available)
+    left, last = format_bytes(view.available), LAST_SHARE * view.floor
     if view.available < view.floor:
         return f"{left} left, below the floor of {format_bytes(view.floor)}"
-    if view.available - surge < LAST_SHARE * view.floor:
-        return f"{left} left, too little for one more second: {_growth_text(situation)}"
+    if view.available - surge < last:
+        why = f"{format_bytes(last)} must remain and {_growth_text(situation)}"
+        return f"{left} left, too little for one more second: {why}"
     return ""
 
 

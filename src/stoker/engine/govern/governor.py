@@ -162,6 +162,7 @@ class Governor:
             self._settle_hosted(())
             return []
         events: list[ev.Event] = []
+        before = self._waits
         for _ in range(MAX_ROUNDS):
             view = self.snapshot()
             decided, self._waits = rule(view, time.monotonic())
@@ -173,7 +174,8 @@ class Governor:
                 break
         self._settle_hosted(self._jobs)
         self._offer_slots()
-        return events
+        # At once, unlike other reasons: a job that has ended runs alone on no screen, and its banner is gone already.
+        return [*events, *self.reasons()] if _alone_in(before) != _alone_in(self._waits) else events
 
     def _settle_hosted(self, jobs: Iterable[ManagedJob]) -> None:
         if self._gate.hosted.used:
@@ -220,7 +222,8 @@ class Governor:
         return self._warn(job, f"{text}; it runs alone and is expected to exceed it")
 
     def _warn_if_over(self) -> list[ev.Event]:
-        """Return a warning if the budget is exceeded while one job runs: nothing is left that could wait for it."""
+        """Return a warning if the budget is exceeded while one job runs: nothing is left that could be stopped for
+        it."""
         memory = self._memory.last
         if memory.used <= memory.limit:
             return []
@@ -228,7 +231,11 @@ class Governor:
         if len(running) != 1:
             return []
         (job,) = running
-        text = f"runs alone and holds {format_bytes(job.rss)}: {format_bytes(memory.used)} are used"
+        text = f"runs alone and holds {format_bytes(job.rss)}"
+        if frozen := self._jobs.having(Life.FROZEN):
+            kept, those = format_bytes(sum(other.rss for other in frozen)), _frozen_text(len(frozen))
+            text = f"holds {format_bytes(job.rss)} and is the only one that runs, {those} {kept}"
+        text += f": {format_bytes(memory.used)} are used"
         return self._warn(job, f"{text}, more than the budget of {format_bytes(memory.limit)}")
 
     def _warn(self, job: ManagedJob, text: str) -> list[ev.Event]:
@@ -284,6 +291,15 @@ class Governor:
         # Only where a place is waited for does the order need another snapshot.
         waits = with_order(self._waits, self.snapshot()) if self._waits.for_a_place else self._waits
         return [*_new_reasons(self._jobs, waits)]
+
+
+def _alone_in(waits: Waits) -> list[str]:
+    """Return for which job that runs alone others wait, on deck and frozen."""
+    return [wait.key for wait in (waits.on_deck, waits.frozen) if wait is not None and wait.cause == "alone"]
+
+
+def _frozen_text(count: int) -> str:
+    return "1 frozen job holds" if count == 1 else f"{count} frozen jobs hold"
 
 
 def _settled(view: View, decisions: tuple[Decision, ...]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from stoker.decide.memory.alert import is_sudden, reading_pause
@@ -34,10 +35,11 @@ slowly, and computing them for 30 jobs takes 3 ms, a third of what the engine do
 
 
 class MemoryPromise(NamedTuple):
-    """Bytes that the released jobs are expected to hold at most, and at each of OUTLOOK_SECONDS."""
+    """Bytes that these released jobs are expected to hold at most, and at each of OUTLOOK_SECONDS."""
 
     most: int = 0
     outlook: tuple[int, ...] = ()
+    jids: frozenset[int] = frozenset()
 
 
 class MemoryWatch:
@@ -99,21 +101,28 @@ class MemoryWatch:
         return is_sudden(self.last.available, self.read().available)
 
     def promise(self, snapshot: Callable[[], View]) -> MemoryPromise:
-        """Return what running and frozen jobs are expected to hold together, for the screens.
+        """Return what running and frozen jobs are expected to hold together, for the screens: without what waits on
+        deck, which no promise is about.
 
-        A snapshot is taken only if the answer must be computed; decisions take their own.
+        A snapshot is taken only if the answer must be computed; decisions take their own. While an answer is kept, jobs
+        that have started since count with their peak.
         """
         now, version = time.monotonic(), self._jobs.version
         kept = KEPT_SECONDS if version == self._promise_version else CHANGED_SECONDS
         if now - self._promise_at >= kept or self.tight():
-            view = snapshot()
-            self._promise = MemoryPromise()
-            if view.running or view.frozen:
-                promised, crowd = Situation(view).promise, max(1.0, len(view.running) / self._level.cores)
-                course = promised.course([seconds / crowd for seconds in OUTLOOK_SECONDS])
-                self._promise = MemoryPromise(round(max(promised.mean)), tuple(map(round, course)))
+            self._promise = self._look_out(snapshot())
             self._promise_version, self._promise_at = version, now
-        return self._promise
+        new = [job for job in self._jobs.having(Life.RUNNING) if job.jid not in self._promise.jids]
+        return self._promise._replace(most=self._promise.most + sum(self._jobs.peak(job) for job in new))
+
+    def _look_out(self, view: View) -> MemoryPromise:
+        view = replace(view, candidates=())
+        if not (view.running or view.frozen):
+            return MemoryPromise()
+        promised, crowd = Situation(view).promise, max(1.0, len(view.running) / self._level.cores)
+        course = promised.course([seconds / crowd for seconds in OUTLOOK_SECONDS])
+        jids = frozenset(job.jid for job in (*view.running, *view.frozen))
+        return MemoryPromise(round(max(promised.mean)), tuple(map(round, course)), jids)
 
     def stalls(self) -> list[ev.Noticed]:
         """Announce that others stall on memory, if that is new; the threshold is the one for starts."""

@@ -10,6 +10,7 @@ from stoker.model.killed import death_of
 from stoker.model.reducers import Reducers, scheduler_events
 from stoker.model.reducers.kill_events import with_end, with_lost
 from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, HeldJob, Job, JobHistory, Scheduler
+from stoker.model.to_come import with_started, without
 
 SHORT_OF_MEMORY = ("memory", "room")
 """Causes of waiting (events.WaitCause) that mean that memory is short."""
@@ -24,7 +25,7 @@ MAX_RANKED = 10
 def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildState:
     if e.sid not in state.schedulers or e.jid in state.leaving:
         return state
-    job = state.jobs.get(e.jid)
+    job, memory = state.jobs.get(e.jid), state.memory
     if job is not None:  # its name has been learnt
         expected = at_least(e.expected or job.expected, job.peak_rss)
         guessed = e.guessed if e.expected else job.guessed
@@ -45,7 +46,8 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
             lasts=e.lasts,
             guessed=e.guessed,
         )
-    return evolve(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid))
+        memory = with_started(memory, e.expected) if e.state == "running" else memory
+    return evolve(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid), memory=memory)
 
 
 def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
@@ -65,7 +67,9 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         lasts=e.lasts or job.lasts,
         guessed=e.guessed if e.expected else job.guessed,
     )
-    restraint = state.restraint
+    restraint, memory = state.restraint, state.memory
+    if job.state == "on_deck" and e.state == "running":
+        memory = with_started(memory, expected)
     if e.state != "running":
         moved = evolve(moved, host="")
     if e.by == "fallback":
@@ -80,7 +84,7 @@ def _job_moved(state: BuildState, e: ev.JobMoved, time: float) -> BuildState:
         frozen_at = time if e.state == "frozen" else None
         moved = evolve(moved, waits="", waits_for="", frozen_at=frozen_at, stood=job.frozen_for(time))
         moved = evolve(moved, cpu=0.0, cpu_due=e.state == "running")  # what it used before is not what it uses now
-    return evolve(state, jobs={**state.jobs, e.jid: moved}, restraint=restraint)
+    return evolve(state, jobs={**state.jobs, e.jid: moved}, restraint=restraint, memory=memory)
 
 
 def _jobs_waiting(state: BuildState, e: ev.JobsWaiting, time: float) -> BuildState:
@@ -122,14 +126,15 @@ def at_least(expected: int | None, held: int) -> int | None:
 def _jobs_exited(state: BuildState, e: ev.JobsExited, _time: float) -> BuildState:
     exited = {jid: state.jobs[jid] for jid in e.jids if jid in state.jobs}
     jobs = {jid: job for jid, job in state.jobs.items() if jid not in exited}
-    return evolve(state, jobs=jobs, leaving={**state.leaving, **exited})
+    return evolve(without(state, exited.values()), jobs=jobs, leaving={**state.leaving, **exited})
 
 
 def _without_job(state: BuildState, jid: int | None) -> BuildState:
     if jid in state.leaving:
         return evolve(state, leaving={other: job for other, job in state.leaving.items() if other != jid})
-    if jid in state.jobs:
-        return evolve(state, jobs={other: job for other, job in state.jobs.items() if other != jid})
+    if jid is not None and jid in state.jobs:
+        jobs = {other: job for other, job in state.jobs.items() if other != jid}
+        return evolve(without(state, [state.jobs[jid]]), jobs=jobs)
     return state
 
 

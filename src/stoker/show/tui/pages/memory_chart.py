@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from stoker.model.samples import OUTLOOK_SECONDS
 from stoker.model.state import BuildState
 from stoker.model.timeline import MAX_RECENT_POINTS, RECENT_SPACING, TimelinePoint
+from stoker.model.to_come import held_by_started, still_to_come
 from stoker.model.units import format_bytes, format_rough
 from stoker.show.budget_text import promised_of
 from stoker.show.tui.pages.chart import AXIS_WIDTH, Area, chart, memory_top
@@ -108,16 +109,16 @@ def _to_come(axis: TimeAxis, state: BuildState) -> list[float]:
     """Return the memory in use if running jobs hold what is expected of them and the rest does not change; 0 up to now,
     and beyond the forecast."""
     outlook, expected = state.memory.outlook, [0.0] * axis.columns
-    if not outlook or state.machine is None:
-        return expected
+    if not outlook or state.machine is None or all(job.state == "on_deck" for job in state.jobs.values()):
+        return expected  # between two measurements the last job may have ended
     if state.level.paused == "hard":  # frozen jobs keep what they hold
         return [state.machine.memory_used if at >= axis.past else 0.0 for at in range(axis.columns)]
-    held = sum(job.rss for job in state.jobs.values() if job.state != "on_deck")
-    besides = max(0, state.machine.memory_used - held)
+    used, held = state.machine.memory_used, held_by_started(state)
+    besides, most = max(0, used - held), used + still_to_come(state)
     for at in range(axis.past, axis.columns):
         stretch = bisect_left(OUTLOOK_SECONDS, (at - axis.past + 1) * axis.step)
         if stretch < len(outlook) and outlook[stretch]:
-            expected[at] = outlook[stretch] + besides
+            expected[at] = min(most, outlook[stretch] + besides)
     return expected
 
 

@@ -14,6 +14,7 @@ from stoker.model.progress import progress_of
 from stoker.model.samples import GpuSample, MachineSample, RamDisk
 from stoker.model.state import BuildState, build_cpu
 from stoker.model.text import clean
+from stoker.model.to_come import still_to_come
 from stoker.model.units import format_bytes, format_of, format_rough
 from stoker.show import remote_text
 from stoker.show.cache_text import counts_text, rate_text, trouble_text
@@ -148,19 +149,6 @@ def memory_bar(state: BuildState, machine: MachineSample, width: int, g: Glyphs)
     reserve = min(empty, max(state.memory.reserve > 0, round(state.memory.reserve / budget * width)))
     free = filled[-1]._replace(text=g.empty * (empty - reserve))
     return (*filled[:-1], free, Part(g.reserve * reserve, "memory_limit"))
-
-
-def still_to_come(state: BuildState) -> int:
-    """Return the bytes that started jobs are expected to take beyond what they hold: none while all are frozen.
-
-    Until the engine has said so for all of them together, what each of them is expected to take.
-    """
-    if state.level.paused == "hard":
-        return 0
-    started = [job for job in state.jobs.values() if job.state != "on_deck"]
-    if not state.memory.promised:
-        return sum(max(0, (job.expected or 0) - job.rss) for job in started)
-    return max(0, state.memory.promised - sum(job.rss for job in started))
 
 
 def meter_bar(shares: Sequence[tuple[float, str, str]], width: int, g: Glyphs) -> Line:

@@ -40,6 +40,7 @@ FIGURES = (
     ("3.1/4.8?", "That is a guess: jobs like it differ by more than a factor of two"),
     ("5.1/5.2+", "It has exceeded that: it needs what it has held, or more"),
     ("46.7 MiB+", "The peak of a job of under four seconds: between two readings it may have held more"),
+    ("to come", "What running jobs lack to what is expected; less than their sum if they do not peak at once"),
 )
 """What the figures of jobs on the dashboard mean."""
 
