@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stoker.launch.duplicate import place
 from support.program import Stoker
 from support.terminal import Terminal
 
@@ -62,3 +63,33 @@ def test_another_command_another_folder_and_one_that_has_ended_are_none(stoker: 
     assert stoker.run("run", "--again", "--detach", "--", *COMMAND).returncode == 0
     for _ in range(2):
         assert stoker.run("run", "--plain", "--", "true").returncode == 0
+
+
+def test_another_command_of_the_same_tool_in_the_same_folder_is_named(stoker: Stoker, tmp_path: Path) -> None:
+    """As `make -j` beside `make`: nothing locks the folder."""
+    folder, other = tmp_path / "here", tmp_path / "other"
+    for made in (folder, other):
+        made.mkdir()
+        (made / "Makefile").write_text("all:\n\tsleep 600\nnothing:\n\t@true\n")
+    first = stoker.detach("make", cwd=folder)
+    warning = f"{first} builds in this folder too, with make: both may write the same files"
+    beside = stoker.run("run", "--detach", "--", "make", "nothing", cwd=folder)
+    assert beside.stderr.decode() == f"stoker: warning: {warning}\n"
+    assert stoker.run("run", "--detach", "--", "make", "nothing", cwd=other).stderr == b""
+    watched = stoker.run("run", "--plain", "--", "make", "nothing", "-s", cwd=folder)
+    assert warning in watched.stderr.decode()
+
+
+def test_two_scripts_may_do_anything(stoker: Stoker) -> None:
+    stoker.detach(*COMMAND)
+    assert stoker.run("run", "--detach", "--", "sleep", "601").stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "other"),
+    [(("ninja", "-C", "out"), ("ninja", "-C", "out", "all")), (("make",), ("/usr/bin/make", "--directory", "."))],
+)
+def test_the_folder_is_the_one_that_the_tool_builds_in(words: tuple[str, ...], other: tuple[str, ...]) -> None:
+    assert place(words, "/src") == place(other, "/src")
+    assert place(("ninja", "-C", "other"), "/src") != place(("ninja", "-C", "out"), "/src")
+    assert place(words, "/src") != place(words, "/elsewhere")

@@ -1,4 +1,5 @@
-"""Refuses to run the same command in the same folder twice: both builds would write into each other's files.
+"""Refuses to run the same command in the same folder twice, and warns of a different one of the same tool there: both
+builds would write into each other's files.
 
 Unaware of how either is started.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 
 from stoker.config.paths import BuildPaths
 from stoker.contract.spec_file import BuildSpec
@@ -15,6 +18,9 @@ from stoker.contract.strict_json import load_or_none
 from stoker.launch.refusals import DuplicateBuildError
 from stoker.model.text import clean
 from stoker.record.folders import build_folders, runs
+
+LONGEST_BESIDE = 80
+"""Characters of the other command in a warning."""
 
 LONGEST = 400
 """Characters of a command that is printed for copying; of a longer one only what to add to it is said."""
@@ -34,6 +40,33 @@ def check_alone(words: Sequence[str], folder: str, anyway: Sequence[str]) -> Non
                 f"{build.id} runs the same command in the same folder since {since}; "
                 f"watch it with: stoker attach {build.id}, or start it anyway with: {_copyable(anyway)}"
             )
+
+
+def beside(words: Sequence[str], folder: str) -> tuple[str, ...]:
+    """Return a warning for each live build that runs the same tool in the same build folder with other arguments: make
+    and ninja don't lock it."""
+    if not words or Path(words[0]).name not in _TOOLS:
+        return ()
+    return tuple(
+        f"{paths.id} builds in this folder too, with {clean(shlex.join(spec.words), LONGEST_BESIDE)}: "
+        "both may write the same files"
+        for paths in build_folders()
+        if runs(paths) and (spec := load_or_none(BuildSpec, paths.spec)) is not None
+        if spec.words and place(spec.words, spec.cwd) == place(words, folder)
+    )
+
+
+def place(words: Sequence[str], folder: str) -> tuple[str, Path]:
+    """Return the tool of a command and the folder in which it builds."""
+    named = [value for option, value in pairwise(words) if option in _FOLDER_OPTIONS]
+    return Path(words[0]).name, Path(folder, *named[:1]).resolve()
+
+
+_TOOLS = frozenset({"make", "gmake", "ninja", "ninja-build", "samu", "cmake", "meson"})
+"""Programs that build in their folder; what a script of two does, nobody knows."""
+
+_FOLDER_OPTIONS = frozenset({"-C", "--directory", "--build"})
+"""Of make and ninja, make's long one, and cmake's."""
 
 
 def _is_of(paths: BuildPaths, words: Sequence[str], folder: str) -> bool:
