@@ -106,6 +106,34 @@ def test_what_a_link_points_to_is_watched_where_it_is(tmp_path: Path, watch: Cal
     watcher.until_seen("1", "2")
 
 
+@pytest.mark.usefixtures("unpolled")
+def test_a_file_in_a_folder_behind_a_link_is_watched(tmp_path: Path, watch: Callable[[Path], Watcher]) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "b.yaml").write_text("1")
+    (tmp_path / "near").symlink_to(tmp_path / "far")
+    watcher = watch(tmp_path / "near" / "b.yaml")
+    watcher.until_reported()
+    (tmp_path / "far" / "b.yaml").write_text("2")
+    watcher.until_seen("1", "2")
+
+
+def test_only_a_link_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice a second it was a twentieth of what an engine took, with files that are not even there."""
+    (tmp_path / "plain.yaml").touch()
+    (tmp_path / "link.yaml").symlink_to("far/b.yaml")
+    (tmp_path / "far").mkdir()
+    followed: list[str] = []
+
+    def realpath(path: Path) -> str:
+        followed.append(path.name)
+        return str(tmp_path / "far" / "b.yaml")
+
+    monkeypatch.setattr(os.path, "realpath", realpath)
+    files = [tmp_path / "plain.yaml", tmp_path / "link.yaml", tmp_path / "later" / "a.yaml"]
+    assert file_watch._folders(files).keys() == {str(tmp_path), str(tmp_path / "far")}
+    assert followed == ["link.yaml"]
+
+
 def test_a_folder_that_does_not_exist_yet_is_looked_for(tmp_path: Path, watch: Callable[[Path], Watcher]) -> None:
     path = tmp_path / "later" / "a.yaml"
     watcher = watch(path)

@@ -67,15 +67,15 @@ def watch_files(places: Callable[[], Iterable[Path]], stop: Event) -> Iterator[N
 
     Also yield at once. Folders are watched rather than files: replacing a file by renaming creates another.
     """
-    crowded = set[str]()
+    crowded, folders = set[str](), _folders(places())
     yield
     while not stop.is_set():
-        folders = _folders(places())
         for changed in _changes([f for f in folders if f not in crowded and _can_be_watched(f)], stop):
             yield
             counts = Counter(map(os.path.dirname, changed))
             crowded |= {folder for folder, count in counts.items() if count >= CROWD}
-            if crowded & counts.keys() or _folders(places()) != folders:
+            before, folders = folders, _folders(places())
+            if crowded & counts.keys() or folders != before:
                 break
 
 
@@ -125,8 +125,13 @@ def _folders(places: Iterable[Path]) -> _Folders:
     another that was made in its place."""
     folders: _Folders = {}
     for path in places:
-        with contextlib.suppress(OSError):  # no folder, then no link in it either: following names takes 0.1 ms
-            for folder in (os.path.dirname(path), os.path.dirname(os.path.realpath(path))):
-                info = os.stat(folder)
-                folders[folder] = info.st_dev, info.st_ino
+        with contextlib.suppress(OSError):
+            _add(folders, os.path.dirname(path))
+            if os.path.islink(path):  # following all of its names takes 0.1 ms
+                _add(folders, os.path.dirname(os.path.realpath(path)))
     return folders
+
+
+def _add(folders: _Folders, folder: str) -> None:
+    info = os.stat(folder)
+    folders[folder] = info.st_dev, info.st_ino
