@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+from unittest import mock
 
 import pytest
 
@@ -156,6 +157,36 @@ def test_as_many_run_as_there_are_cores_and_the_oldest_on_deck_follows_a_death(w
     world.end(births[1])
     see(lambda: world.stopped(births[2:]) == [False, True])
     assert ev.JobMoved(3, "running") in world.events
+
+
+def test_no_order_is_worked_out_where_nobody_waits(world: World) -> None:
+    world.start("a", "b")
+    with mock.patch.object(world.governor, "snapshot") as snapshot:
+        assert not world.governor.reasons()
+    snapshot.assert_not_called()
+    world.start("c")
+    assert world.governor.reasons()
+
+
+def test_a_running_job_that_somebody_stops_is_continued_once_though_it_looks_the_same_each_time(world: World) -> None:
+    [birth] = world.start("a")
+    os.kill(birth.job.pid, signal.SIGSTOP)
+    see(lambda: world.stopped([birth]) == [True])
+    same = replace(birth.use, state="frozen")
+    events = [event for _ in range(5) for event in world.see_use(birth.jid, same)]
+    assert [e.why for e in events if isinstance(e, ev.Decided)] == ["something else had stopped it"]
+    assert world.stopped([birth]) == [False]
+
+
+def test_a_sleeping_job_has_run_for_as_long_as_the_clock_says(world: World) -> None:
+    """A job that slept for most of its life was seen all the time: what it held is known."""
+    [birth] = world.start("a")
+    ran: list[float] = []
+    world.expected.sample = lambda *figures: ran.append(figures[-1])  # type: ignore[method-assign]
+    for _ in range(3):
+        world.see_use(birth.jid, birth.use)
+    assert ran == sorted(ran)
+    assert len(set(ran)) == 3
 
 
 def test_answers_can_wait_until_memory_or_a_person_says_otherwise(world: World) -> None:

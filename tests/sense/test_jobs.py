@@ -254,6 +254,21 @@ def test_a_stopped_job_that_was_not_read_anew_uses_what_it_used(tmp_path: Path) 
     assert [u.job.pid for u in tracker.update(_scan(), {10: NINJA}, 104.0).vanished] == [20]
 
 
+def test_a_job_that_sleeps_is_as_it_was_and_uses_no_cpu_until_it_goes_on(tmp_path: Path) -> None:
+    tracker = JobTracker(tmp_path)
+    _fake_cmdline(tmp_path, 20, b"sh\0-c\0x\0")
+    shell = _process(20, 10, state="S")
+    asleep = _scan(shell, _process(21, 20, state="S", ticks=CLK_TCK))
+    uses = [use for second in range(4) for use in tracker.update(asleep, {10: NINJA}, 1e9 + second).running]
+    assert [use.cpu_percent for use in uses[1:]] == [0.0, 0.0, 0.0]
+    assert uses[3] is uses[2], "nothing about it was worked out again"
+    assert (uses[3].cpu_seconds, uses[3].rss, uses[3].state) == (1.0, 2000, "running")
+    assert not tracker.still(uses[3].job.key), "but it may go on at any moment, so each scan reads it"
+    awake = _scan(shell, _process(21, 20, state="R", ticks=CLK_TCK + CLK_TCK // 2, rss=5000))
+    [use] = tracker.update(awake, {10: NINJA}, 1e9 + 4).running
+    assert (use.cpu_percent, use.cpu_seconds, use.rss) == (50.0, 1.5, 6000)
+
+
 def test_a_stopped_client_of_a_cache_is_looked_at_again(tmp_path: Path) -> None:
     """Its server may begin the compiler that it has asked for only now."""
     tracker = JobTracker(tmp_path)

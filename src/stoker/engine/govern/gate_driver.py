@@ -160,11 +160,12 @@ class GateDriver:
     def correct(self, uses: Mapping[ManagedJob, JobUse]) -> list[ev.Event]:
         """Take in what the jobs use now, and correct each job that is not in its intended state.
 
-        If a stopped job has the same object as before, nothing about it was read again.
+        If a stopped job has the same object as before, nothing about it was read again. One that should run still runs
+        on by the clock, asleep or stopped by others.
         """
         events: list[ev.Event] = []
         for job, use in uses.items():
-            if not job.lives or use is job.seen:
+            if not job.lives or (use is job.seen and job.is_stopped):
                 continue
             grew = use.cpu_seconds - job.age
             if not (job.fixed or job.pids.issuperset(use.pids)):

@@ -288,8 +288,9 @@ class Governor:
         """Announce why jobs wait on deck or frozen, by the last decision, if that is new."""
         if self._gate.open:
             return []
-        # Only where a place is waited for does the order need another snapshot.
-        waits = with_order(self._waits, self.snapshot()) if self._waits.for_a_place else self._waits
+        # Only where jobs on deck wait for a place does the order need another snapshot.
+        ordered = self._waits.for_a_place and self._jobs.on_deck()
+        waits = with_order(self._waits, self.snapshot()) if ordered else self._waits
         return [*_new_reasons(self._jobs, waits)]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 from pathlib import Path
@@ -136,7 +136,9 @@ class JobTracker:
         self._has_clients = False
         self._hosted: dict[Key, tuple[Key, int]] = {}
         self._spent: dict[Key, int] = {}
-        self._still: dict[Key, list[Process]] = {}
+        self._pids: Collection[int] = ()
+        self._unchanged: dict[Key, list[Process]] = {}
+        """The processes of each job, as long as the scans return the very same ones."""
 
     def command_of(self, process: Process, scheduler: SchedulerProcess) -> tuple[str, ...]:
         """Return what a scheduler's child executes; nothing while it is not that far: ask again in a moment.
@@ -185,8 +187,8 @@ class JobTracker:
                 if old is None:
                     started.append(job)
                 tree, inner = _tree(process, children, schedulers)
-                if old is not None and _are_same(tree, self._still.get(key, ())):
-                    # What it used before it stopped is not what it uses now.
+                if old is not None and _are_same(tree, self._unchanged.get(key, ())):
+                    # It sleeps, or is stopped: what it used before is not what it uses now.
                     running[key] = replace(old, cpu_percent=0.0) if old.cpu_percent else old
                     self._ticks[key] = (now, self._ticks[key][1])
                     continue
@@ -195,7 +197,7 @@ class JobTracker:
         hosted = self._hosted_by_job({key: tree for key, (_, tree, _) in found.items()}, processes)
         for key, (job, tree, inner) in found.items():
             running[key] = self._use(job, tree, inner, now, hosted.get(key, []))
-        self._remember_still(found, running)
+        self._remember_unchanged(found, running)
         vanished = tuple(use for key, use in self._uses.items() if key not in running)
         self._uses = running
         self._forget_dead(processes)
@@ -213,19 +215,20 @@ class JobTracker:
 
     def still(self, key: Key) -> Iterable[int]:
         """Return the pids of all processes of a job that were stopped at the last scan; none if one of them was not."""
-        return [process.pid for process in self._still.get(key, ())]
+        tree = self._unchanged.get(key, ())
+        return [process.pid for process in tree] if all(p.state == "T" for p in tree) else []
 
-    def _remember_still(
+    def _remember_unchanged(
         self, found: Mapping[Key, tuple[JobProcess, list[Process], list[Key]]], alive: Container[Key]
     ) -> None:
-        """Stopped jobs: as long as the scans return the very same processes, nothing has changed.
+        """Remember the processes of jobs that use nothing as long as these do not change.
 
         But a cache's client may have asked its server for something that has yet to start.
         """
-        self._still = {key: tree for key, tree in self._still.items() if key in alive and key not in found}
+        self._unchanged = {key: tree for key, tree in self._unchanged.items() if key in alive and key not in found}
         for key, (_, tree, inner) in found.items():
-            if not inner and all(p.state == "T" and p.comm != SERVER for p in tree):
-                self._still[key] = tree
+            if not inner and all(p.comm != SERVER for p in tree):
+                self._unchanged[key] = tree
 
     def _new_job(self, key: Key, process: Process, scheduler: SchedulerProcess, started: float) -> JobProcess | None:
         """None while the child still shows its scheduler's command line (between fork and exec), or is not a job."""
@@ -300,13 +303,16 @@ class JobTracker:
         elapsed = now - before
         percent = 100.0 * (ticks - ticks_before) / CLK_TCK / elapsed if elapsed > 1 / CLK_TCK else 0.0
         self._ticks[job.key] = (now, ticks)
-        both = [*tree, *(p for each in hosted for p in each.tree)]
-        rss = sum(p.held for p in both)
-        launchers = [p for p in tree if self._launches(job, p)]
+        both = [*tree, *(p for each in hosted for p in each.tree)] if hosted else tree
+        rss = sum([p.held for p in both])
+        names = {p.comm for p in both}
+        launches = job.sends is not None or not names.isdisjoint(LAUNCHERS)
+        launchers = [p for p in tree if self._launches(job, p)] if launches else []
         itself, meter = _works_here(tree, launchers), self._arch_meter
         phase, phase_pid = phase_of(both)
         # A launcher continues when its job is stopped.
-        states = {p.state for p in [p for p in tree if p not in launchers] or tree} - {"Z"}
+        here = [p for p in tree if p not in launchers] if launchers else tree
+        states = {p.state for p in here or tree} - {"Z"}
         # A shell that vforked as it was stopped waits in the kernel (D) for its stopped child to exec.
         stopped = not states or (not states.isdisjoint("Tt") and states <= {"T", "t", "D"})
         return JobUse(
@@ -324,7 +330,7 @@ class JobTracker:
             tuple((p.pid, p.start_ticks) for p in launchers),
             itself or bool(hosted),
             not itself and bool(hosted) and all(each.prepares for each in hosted),
-            meter.measure(job.key, both, now) if meter.used or any(p.comm in PASSES for p in both) else {},
+            meter.measure(job.key, both, now) if meter.used or not names.isdisjoint(PASSES) else {},
             phase_pid,
         )
 
@@ -335,6 +341,9 @@ class JobTracker:
         return os.path.basename(read_exe(process.pid, self._proc) or "") in LAUNCHERS
 
     def _forget_dead(self, processes: Mapping[int, Process]) -> None:
+        if processes.keys() == self._pids:
+            return
+        self._pids = processes.keys()
         alive = {(p.pid, p.start_ticks) for p in processes.values()}
         self._wrappers &= alive
         self._newborn &= alive
@@ -366,6 +375,8 @@ def _tree(
 
 def _works_here(tree: Sequence[Process], launchers: Sequence[Process]) -> bool:
     """Say whether a job does anything on this machine except launchers, which wait, and what waits for these."""
+    if not launchers:
+        return True
     parents = {p.pid: p.ppid for p in tree}
     waiting: set[int] = set()
     for launcher in launchers:
@@ -373,7 +384,7 @@ def _works_here(tree: Sequence[Process], launchers: Sequence[Process]) -> bool:
         while pid in parents and pid not in waiting:
             waiting.add(pid)
             pid = parents[pid]
-    return any(p.pid not in waiting and p.state != "Z" for p in tree) if waiting else True
+    return any(p.pid not in waiting and p.state != "Z" for p in tree)
 
 
 def _are_same(tree: Sequence[Process], before: Sequence[Process]) -> bool:
