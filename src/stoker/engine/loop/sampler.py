@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from stoker.model.samples import MachineSample
@@ -57,11 +56,9 @@ class Sampler:
         held = held_by(processes.values())
         activity = "" if busy else _activity(processes)
         alone = {} if busy else compilers(processes.values(), now)
-        machine = replace(
-            self._machine.read(now, held, jobs), load_held=round(self._held_load.measure(processes, now), 2)
-        )
+        machine = self._machine.read(now, held, jobs, load_held=round(self._held_load.measure(processes, now), 2))
         build = self._machine.build_holds
-        cpu = self._cpu.measure(processes.values(), now)
+        cpu = self._cpu.measure(processes, now)
         return Measured(machine, build, len(processes), self._written, activity, alone, cpu)
 
     def count_written(self) -> int:

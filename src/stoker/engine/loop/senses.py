@@ -19,7 +19,7 @@ from stoker.sense.proc.exits import ExitWatch
 from stoker.sense.proc.hosted_compilers import SERVER, Hosted
 from stoker.sense.proc.jobs import JobReport, JobTracker, JobUse, Resolve
 from stoker.sense.proc.other_ninjas import NINJAS
-from stoker.sense.proc.processes import Process, ProcessTable, again, children_of, read_cmdline, start_wall
+from stoker.sense.proc.processes import Process, ProcessTable, again, read_cmdline, start_wall
 from stoker.sense.proc.schedulers import SchedulerFinder, SchedulerProcess
 
 UNREADY_SECONDS = 5.0
@@ -94,12 +94,11 @@ class Senses:
     def scan(self, held: Iterable[Key] = ()) -> Scan:
         """Return the tree without the engine itself and what the engine started; `held` are jobs that wait on deck."""
         processes = dict(self._table.scan(pid for key in held for pid in self._tracker.still(key)))
-        children = children_of(processes.values())
         own = [os.getpid()]
         while own:
-            pid = own.pop()
-            processes.pop(pid, None)
-            own += [p.pid for p in children.get(pid, ())]
+            for pid in own:
+                processes.pop(pid, None)
+            own = [p.pid for p in processes.values() if p.ppid in own]
         return Scan(processes, self._finder.find(processes))
 
     def take_outsiders(self) -> list[Process]:

@@ -63,8 +63,9 @@ class MachineReader:
         self._ramdisk = ramdisk
         self._in_ramdisk = 0
 
-    def read(self, now: float, held: int = 0, jobs: int = 0) -> MachineSample:
-        """Return the sample for Unix time `now`; the build's processes hold `held` bytes, `jobs` of them in jobs.
+    def read(self, now: float, held: int = 0, jobs: int = 0, *, load_held: float = 0.0) -> MachineSample:
+        """Return the sample for Unix time `now`; the build's processes hold `held` bytes, `jobs` of them in jobs, and
+        the stopped ones make `load_held` of the load.
 
         They count against the user's limit for the build, unless the build's own group knows better. What cannot be
         read is 0 or None, and is reported once in `notes`.
@@ -106,6 +107,7 @@ class MachineReader:
             gpus=self._gpu.gpus if self._gpu is not None else (),
             gpu_note=self._gpu.note if self._gpu is not None else "",
             ramdisk=disk,
+            load_held=load_held,
         )
 
     def memory(self, jobs: int) -> MemoryLimit:

@@ -25,7 +25,7 @@ class HeldLoad:
     def measure(self, processes: Mapping[int, Process], now: float) -> float:
         """Return their share of the load at Unix time `now`: 0 at first."""
         parents = {p.ppid for p in processes.values() if p.state in "Tt"}
-        waiting = sum(pid in parents and p.state == "D" for pid, p in processes.items())
+        waiting = sum([p.state == "D" for pid in parents if (p := processes.get(pid)) is not None])
         passed, self._at = 0.0 if self._at is None else max(0.0, now - self._at), now
         self._average += (waiting - self._average) * -math.expm1(-passed / MINUTE)
         return self._average

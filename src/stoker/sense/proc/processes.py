@@ -76,9 +76,10 @@ def held_by(processes: Iterable[Process]) -> int:
     own = 0
     programs: dict[str, int] = {}
     for process in processes:
-        own += process.held
-        if process.shared > programs.get(process.comm, 0):
-            programs[process.comm] = process.shared
+        shared = process.shared
+        own += process.rss - shared
+        if shared > programs.get(process.comm, 0):
+            programs[process.comm] = shared
     return own + sum(programs.values())
 
 
@@ -179,8 +180,9 @@ class ProcessTable:
         kept = self._resting(resting, names)
         read = {**kept, **self._read(names - self._foreign - {str(pid) for pid in kept})}
         ours = self._weighed(self._descendants(read))
+        if ours.keys() != self._ours.keys():
+            self._stats.keep({self._stat(pid) for pid in ours})
         self._ours = ours
-        self._stats.keep({self._stat(pid) for pid in ours})
         self._remember_foreign(read, ours)
         return ours
 
@@ -213,19 +215,13 @@ class ProcessTable:
         return f"{self._proc}/{pid}/stat"
 
     def _descendants(self, read: Mapping[int, Process]) -> dict[int, Process]:
-        children = children_of(read.values())
-        ours = {p.pid: p for p in map(read.get, self._ours) if p is not None and self._was_ours(p)}
-        queue = deque((self.root_pid, *ours))
-        while queue:
-            for process in children.get(queue.popleft(), ()):
-                if process.pid not in ours:
-                    ours[process.pid] = process
-                    queue.append(process.pid)
+        before = self._ours.items()
+        ours = {pid: p for pid, was in before if (p := read.get(pid)) and p.start_ticks == was.start_ticks}
+        others = [p for pid, p in read.items() if pid not in ours]
+        while born := [p for p in others if p.ppid in ours or p.ppid == self.root_pid]:
+            ours.update((p.pid, p) for p in born)
+            others = [p for p in others if p.pid not in ours]
         return ours
-
-    def _was_ours(self, process: Process) -> bool:
-        """Whether this very process belonged to the tree at the last scan."""
-        return self._ours[process.pid].start_ticks == process.start_ticks
 
     def _weighed(self, ours: Mapping[int, Process]) -> dict[int, Process]:
         """Return the same with what they share, read again only for those that have grown or shrunk: most only wait."""

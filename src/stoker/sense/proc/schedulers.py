@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -91,7 +92,7 @@ class SchedulerFinder:
         found: dict[int, SchedulerProcess] = {}
         keys: set[Key] = set()
         for process in processes.values():
-            if process.state == "Z" or not _NAME.fullmatch(process.comm) or _is_inside_job(process, processes):
+            if not _is_scheduler(process.comm) or process.state == "Z" or _is_inside_job(process, processes):
                 continue
             key = (process.pid, process.start_ticks)
             keys.add(key)
@@ -99,7 +100,8 @@ class SchedulerFinder:
             if scheduler is not None:
                 found[process.pid] = scheduler
         self._forget_all_but(keys)
-        return {pid: replace(s, parent=_enclosing(pid, processes, found)) for pid, s in found.items()}
+        around = {pid: _enclosing(pid, processes, found) for pid in found}
+        return {pid: s if s.parent == around[pid] else replace(s, parent=around[pid]) for pid, s in found.items()}
 
     def _examined(self, key: Key, process: Process, parent: Process | None) -> SchedulerProcess | None:
         if key in self._known and self._comm.get(key) == process.comm:
@@ -195,6 +197,12 @@ class Versions:
         if exe not in self._known:
             self._known[exe] = version_in(await printed((exe, "--version"), VERSION_TIMEOUT) or "")
         return self._known[exe]
+
+
+@lru_cache
+def _is_scheduler(name: str) -> bool:
+    """Say whether a process of that name may be one. Kept, as a build's processes have a few names."""
+    return _NAME.fullmatch(name) is not None
 
 
 def version_in(text: str) -> str:
