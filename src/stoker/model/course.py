@@ -21,11 +21,13 @@ class Course:
         """Return the course with one more measurement; missed steps repeat the one before them."""
         if not self.rss:
             return Course(time, self.step, (rss,), (round(cpu),))
-        at = int(max(0.0, time - self.start) / self.step)
+        at, used = int(max(0.0, time - self.start) / self.step), round(cpu)
+        if at < len(self.rss) and rss <= self.rss[at] and used <= self.cpu[at]:
+            return self
         if at >= MAX_STEPS:
             halved = Course(self.start, 2 * self.step, _pairs(self.rss), _pairs(self.cpu))
             return halved.with_sample(time, rss, cpu)
-        return Course(self.start, self.step, _with(self.rss, at, rss), _with(self.cpu, at, round(cpu)))
+        return Course(self.start, self.step, _with(self.rss, at, rss), _with(self.cpu, at, used))
 
 
 def _with(values: tuple[int, ...], at: int, value: int) -> tuple[int, ...]:

@@ -81,7 +81,7 @@ class SchedulerPlan:
     percent: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scheduler:
     """One ninja, samurai or make of this build, running or ended, of this `attempt` at this `step` (both from 1).
 
@@ -142,7 +142,7 @@ class Retired:
     killed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
     """A job of a scheduler that has not ended.
 
