@@ -68,6 +68,7 @@ def test_a_line_that_other_causes_print_too_leaves_the_cause_open(line: str, rul
         ("m.c:3:12: error: 'undeclared' undeclared (first use in this function)", False),
         ('kernel.cu(3): error: identifier "undeclared" is undefined', False),
         ("main.cpp:3:12: error: expected ';' before 'int'", False),
+        ("main.cpp:3:12: error: expected primary-expression before ';' token", False),
         ("main.cpp:3:12: error: no matching function for call to 'f(int)'", True),
     ],
 )

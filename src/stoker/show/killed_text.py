@@ -150,11 +150,13 @@ def end_text(state: BuildState, jid: int, output: str) -> str:
 
 
 def cost_lines(state: BuildState) -> list[str]:
-    """Return the cost of kills in the whole build, a line per kind: `3 stopped to free memory, 4:10 of work lost`."""
+    """Return the cost of kills in the whole build, a line per kind: `stopped to free memory 3 times, 4:10 of work
+    lost`. One job may be killed several times, and be built in the end."""
     lines = []
     for by, how in _HOW.items():
         if (lost := state.lost.get(by)) is not None and lost.count:
-            lines.append(f"{lost.count} {how}, {format_duration(lost.seconds)} of work lost")
+            often = "once" if lost.count == 1 else f"{lost.count} times"
+            lines.append(f"{how} {often}, {format_duration(lost.seconds)} of work lost")
     return lines
 
 

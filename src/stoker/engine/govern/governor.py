@@ -271,7 +271,8 @@ class Governor:
         window."""
         waiting = self.deck.too_many(sid, failed)
         self._gate.drop(waiting)
-        return waiting, [ev.Decided("governor", f"drop {len(waiting)} jobs on deck", why)] if waiting else []
+        what = "drop 1 job on deck" if len(waiting) == 1 else f"drop {len(waiting)} jobs on deck"
+        return waiting, [ev.Decided("governor", what, why)] if waiting else []
 
     # -- what to announce --------------------------------------------------------------------------------------
 
