@@ -168,8 +168,42 @@ def test_what_is_counted_is_said_with_a_wide_band_at_first() -> None:
         return found.high / found.low
 
     assert spread(1.0) > 1000.0
-    assert spread(10.0) == pytest.approx(1.5**4, rel=0.01)
-    assert spread(25.0) == pytest.approx(1.5**2, rel=0.01)
+    assert spread(10.0) == pytest.approx(1.8**4, rel=0.01)
+    assert spread(25.0) == pytest.approx(1.8**2, rel=0.01), "percent are a guess at the number of jobs"
+
+
+def making(percent: float, ended: int, live: int) -> BuildState:
+    """A make at so many percent, after so many jobs, with others that wait on deck."""
+    return state_of(
+        ev.SchedulerStarted(1, "make", 1, "/b", "4.3", 64),
+        *(ev.JobFinished(None, 1, f"{n}.o", "cxx", 1.0, "unknown") for n in range(ended)),
+        *(ev.JobStarted(n, 1, n, f"l{n}.o", "cxx", 0.0, "on_deck") for n in range(1, live + 1)),
+        ev.SchedulerPlanned(1, None, "percent", percent=percent),
+    )
+
+
+def test_what_make_has_on_deck_takes_as_long_as_what_has_ended() -> None:
+    """Beside 3 jobs that ran and 27 on deck it said 4 s (2-7 s); it took 16 s more."""
+    found = counted(making(76.0, 43, 30), 20.6)
+    assert found is not None
+    assert found.seconds == pytest.approx(20.6 * 30 / 43, abs=0.1)
+    assert found.low < 16.0 < found.high
+
+
+def test_targets_that_are_up_to_date_say_nothing_about_jobs() -> None:
+    """Make was at 39 percent before its first job had ended."""
+    assert counted(making(39.0, 0, 38), 4.7) is None
+    first = counted(making(39.0, 1, 38), 4.7)
+    assert first is not None
+    assert first.high > 20.0 * first.low
+
+
+def test_percent_that_stand_still_are_not_about_to_be_100() -> None:
+    """It said 0-1 s for 13 seconds."""
+    found = counted(making(97.0, 100, 1), 54.0)
+    assert found is not None
+    assert found.high >= 54.0, "they have stood there since the start"
+    assert found.seconds > 10.0
 
 
 def test_jobs_are_counted_where_only_their_number_is_known() -> None:

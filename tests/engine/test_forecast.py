@@ -391,6 +391,24 @@ def test_a_total_that_ninja_has_lowered_lowers_the_time(plan_of: Write) -> None:
     assert build.left(10.0).seconds == pytest.approx(before / 4, rel=0.01)
 
 
+def after_two_folders(plan: Plan, light: float, heavy: float) -> ev.Estimated:
+    """What is said once the folders `a` and `b` are done, with the folder `c` still to come."""
+    build, now = Build(Forecast(), plan), 0.0
+    for folder, seconds in (("a", light), ("b", heavy)):
+        for n in range(0, 20, 4):
+            build.run(now, now + seconds, *(f"{folder}/{i}.o" for i in range(n, n + 4)))
+            now += seconds
+    return build.left(now)
+
+
+def test_the_band_is_wide_before_a_folder_whose_like_differ_much(plan_of: Write) -> None:
+    """Half of a build was in a folder whose files took three times as long as those of all folders before."""
+    plan = plan_of({f"{folder}/{n}.o": (0, UNKNOWN) for folder in "abc" for n in range(20)}, [()])
+    alike, unlike = after_two_folders(plan, 4.0, 4.0), after_two_folders(plan, 1.0, 7.0)
+    assert alike.high / alike.low < 2.5
+    assert unlike.low < 5.0 * 2.0 < 5.0 * 6.0 < unlike.high, "files of 2 and of 6 seconds are as likely"
+
+
 def test_history_is_asked_for_and_corrected(plan_of: Write) -> None:
     asked: list[str] = []
 

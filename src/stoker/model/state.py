@@ -73,12 +73,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerPlan:
-    """What a scheduler has to do in this run."""
+    """What a scheduler has to do in this run; `since` is when that was last heard."""
 
     total: int | None
     source: Literal["dry-run", "status", "percent"]
     tools: Mapping[str, int] = field(default_factory=dict)
     percent: float | None = None
+    since: float | None = None
 
 
 @dataclass(frozen=True)

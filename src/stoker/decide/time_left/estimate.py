@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stoker.decide.time_left.durations import ExpectedJob
+from stoker.decide.time_left.durations import OUTLIVED, ExpectedJob
 from stoker.model.events import Estimated
-from stoker.model.state import BuildState
+from stoker.model.state import BuildState, SchedulerPlan
 
 ORDER = 0.25
 """Where between the best and the worst case a scheduler ends that knows nothing of durations: over 200 random builds on
@@ -55,9 +55,9 @@ reaches a factor of four in either direction."""
 REMEMBERED = ("history", "log")
 """The sources that say how long this very job took before."""
 
-COUNTED_SPREAD = 1.5
-"""The band if jobs or percent are merely counted: a factor of 1.5 in either direction covers jobs of different length,
-once NARROW_FROM is done."""
+COUNTED_SPREAD, GUESSED_SPREAD = 1.5, 1.8
+"""The band if jobs are merely counted: a factor of 1.5 in either direction covers jobs of different length, once
+NARROW_FROM is done. Make's percentage only guesses how many jobs are left."""
 
 
 @dataclass(slots=True)
@@ -65,6 +65,7 @@ class Left:
     """The remaining work of a build, in seconds of single jobs, summed up job by job.
 
     `remembered` is the seconds of jobs that have been built before, `unseen` those of kinds of which no job has ended.
+    `longer` and `shorter` are by how many seconds those may be off whose folders have not shown what their jobs take.
     `held` is the bytes that jobs hold times their seconds, of each job `most` bytes at most: one that is expected to
     hold more than there is runs alone; `longest` and `work` hold, for each group of the plans, its longest job and the
     sum of its jobs.
@@ -73,16 +74,22 @@ class Left:
     seconds: float = 0.0
     remembered: float = 0.0
     unseen: float = 0.0
+    longer: float = 0.0
+    shorter: float = 0.0
     held: float = 0.0
     most: float = math.inf
     longest: dict[int, float] = field(default_factory=dict)
     work: dict[int, float] = field(default_factory=dict)
 
-    def add(self, job: ExpectedJob, group: int, seconds: float, held: float, *, seen: bool = True) -> None:
+    def add(
+        self, job: ExpectedJob, group: int, seconds: float, held: float, *, seen: bool = True, unsure: float = 1.0
+    ) -> None:
         """Add a job of the group `group` that needs `seconds` and holds `held` bytes on average; `seen`: whether a job
-        of its kind has ended, or seconds are stated."""
+        of its kind has ended, or seconds are stated; `unsure`: the factor by which all of its folder may be off."""
         self.seconds += seconds
         self.unseen += seconds * (not seen)
+        self.longer += seconds * (unsure - 1.0)
+        self.shorter += seconds * (1.0 - 1.0 / unsure)
         self.remembered += seconds * (job.of.by in REMEMBERED)
         self.held += seconds * min(held, self.most)
         self.work[group] = self.work.get(group, 0.0) + seconds
@@ -143,7 +150,11 @@ def time_left(
         middle *= min(MOST_APART, max(1.0 / MOST_APART, rule / middle)) ** (pull * counts)
     early = max(_early(share, unknown), 1.0 + unknown * (max(1.0, LEAST_ENDED / max(1, ended)) ** 2 - 1.0))
     factor = UNSEEN_BAND**unseen * (REMEMBERED_BAND * (WEIGHED_BAND / REMEMBERED_BAND) ** unknown) ** early
-    return Estimated(middle, max(0.0, min(middle / factor, middle - 1.0)), max(middle * factor, middle + 1.0))
+    # That all jobs take longer than expected, and that those of one folder do, are independent of each other.
+    scale = middle / left.seconds
+    up = math.hypot(middle * (factor - 1.0), left.longer * scale)
+    down = math.hypot(middle * (1.0 - 1.0 / factor), left.shorter * scale)
+    return Estimated(middle, max(0.0, middle - max(down, 1.0)), middle + max(up, 1.0))
 
 
 def _early(share: float, unknown: float) -> float:
@@ -170,5 +181,26 @@ def counted(state: BuildState, now: float) -> Estimated | None:
     if not shares or len(shares) < len(tops) or min(shares) <= 0.0:
         return None
     left = max(0.0, elapsed * (1.0 / min(shares) - 1.0))
+    if len(tops) == 1 and tops[0].plan is not None and tops[0].plan.percent:
+        return _of_make(state, tops[0].plan, elapsed, left, now)
     factor = COUNTED_SPREAD ** _earliness(min(shares))
     return Estimated(round(left, 1), round(left / factor, 1), round(left * factor, 1))
+
+
+def _of_make(state: BuildState, plan: SchedulerPlan, elapsed: float, left: float, now: float) -> Estimated | None:
+    """Correct `left`, the seconds that follow from make's percentage after `elapsed` seconds.
+
+    Percent are a guess at what is left: targets that are up to date advance them at once, and the last ones may stand
+    for many jobs. So the jobs that have begun, or wait on deck, take as long as those before them; and percent that
+    have stood still for long do so for a while.
+    """
+    factor = GUESSED_SPREAD ** _earliness(elapsed / (elapsed + left))
+    ended = state.retired.finished + sum(s.finished + s.failed for s in state.schedulers.values())
+    if state.jobs and not ended:
+        return None
+    if state.jobs:
+        left = max(left, elapsed * len(state.jobs) / ended)
+        factor **= max(1.0, LEAST_ENDED / ended) ** 2
+    stood = now - plan.since if plan.since is not None else 0.0
+    left = max(left, OUTLIVED * stood)
+    return Estimated(round(left, 1), round(left / factor, 1), round(max(left * factor, stood), 1))

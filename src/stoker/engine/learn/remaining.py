@@ -212,16 +212,16 @@ class Remaining:
 
     def add_to(self, left: Left, running: Mapping[int, RunSoFar], durations: Durations, first: int) -> None:
         """Sum up what is left. Groups are numbered from `first`."""
-        groups = self.graph.groups
         for edge, state in enumerate(self._state):
             if state == WAITING:
-                job = self._expected[edge]
-                seconds, seen = durations.seconds(job), durations.seen(job)
-                left.add(job, first + groups[edge], seconds, self._held[edge], seen=seen)
+                self._add(left, edge, durations.seconds(self._expected[edge]), durations, first)
         for edge, run in running.items():
-            job = self._expected[edge]
-            seconds, seen = durations.remainder(job, run), durations.seen(job)
-            left.add(job, first + groups[edge], seconds, self._held[edge], seen=seen)
+            self._add(left, edge, durations.remainder(self._expected[edge], run), durations, first)
+
+    def _add(self, left: Left, edge: int, seconds: float, durations: Durations, first: int) -> None:
+        job, group = self._expected[edge], first + self.graph.groups[edge]
+        seen, unsure = durations.seen(job), durations.unsure(job)
+        left.add(job, group, seconds, self._held[edge], seen=seen, unsure=unsure)
 
     def _as_expected(self, edge: int, stated: Stated) -> ExpectedJob:
         amount, of = expected_job(stated, self.graph.tools[edge], self.graph.output(edge))

@@ -57,9 +57,9 @@ def _with_oldest_retired(schedulers: dict[int, Scheduler], retired: Retired) -> 
     return schedulers, retired
 
 
-def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, _time: float) -> BuildState:
+def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, time: float) -> BuildState:
     state = evolve(state, schedulers=with_successor(state.schedulers, e.sid, e.total))
-    return changed(state, e.sid, plan=SchedulerPlan(e.total, e.source, e.tools, e.percent))
+    return changed(state, e.sid, plan=SchedulerPlan(e.total, e.source, e.tools, e.percent, time))
 
 
 def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> BuildState:
