@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stoker.decide.recovery.deaths import MORE, Again, GiveUp
+from stoker.decide.recovery.deaths import MAX_RERUNS, MORE, Again, GiveUp
 from stoker.engine.aftermath.recovery import PART, Recovery
 from stoker.engine.jobs.managed_job import ManagedJob
 from stoker.engine.jobs.output_watch import OutputWatch
@@ -262,6 +262,22 @@ def test_what_stoker_killed_runs_again(build: Build, by: ev.KilledBy, how: str, 
     assert build.recovery.needs() == {"a.o": need}, "as the journal says"
     assert killed(build) == [("a.o", by, 1)]
     assert build.state.killed[0].rss == 5
+
+
+def test_the_last_attempt_runs_one_job_at_a_time_and_a_decision_says_so(build: Build) -> None:
+    """The level falls to 1 with it; of a level that fell without a word, people asked why."""
+    for attempt in range(1, MAX_RERUNS + 1):
+        assert not build.recovery.one_by_one
+        output = f"{attempt}.o"
+        build.recovery.killed_by_stoker(member(output), "shed")
+        build.tell(ev.JobKilled(output, "shed", 5, jid=1))
+        build.says(SILENT.replace(b"a.o", output.encode()), STOPPED)
+        assert isinstance(build.verdict(), Again)
+        build.begin(attempt + 1)
+    assert build.recovery.one_by_one
+    why = f"{MAX_RERUNS} attempts lost jobs to memory; until this step is over nothing runs beside another"
+    assert build.decided()[-1] == ("governor", "one job at a time", why)
+    assert sum(what == "one job at a time" for _, what, _ in build.decided()) == 1
 
 
 def test_a_nameless_job_that_stoker_killed_is_known_by_its_command(build: Build) -> None:

@@ -170,9 +170,8 @@ def verdict(deaths: Sequence[Death], attempt: Attempt) -> Again | GiveUp:
         return GiveUp(f"{_by_cause(killed)}; the step was run again {attempt.spent} times already")
     needs = {output: need_after(d.by, attempt.peaks.get(output, 0)) for d in killed for output in d.outputs}
     alone = tuple(dict.fromkeys(o for d in killed for o in d.outputs if _must_be_alone(d, o, attempt)))
-    slowly = "; one job at a time, as nothing else has helped" if spent == MAX_RERUNS else ""
     room = {output: need for output, need in needs.items() if output not in alone}
-    return Again(tuple(needs), f"{_by_cause(killed)}; {_how_again(needs, alone)}{slowly}", alone, room)
+    return Again(tuple(needs), f"{_by_cause(killed)}; {_how_again(needs, alone)}", alone, room)
 
 
 def _must_be_alone(death: Death, output: str, attempt: Attempt) -> bool:

@@ -286,6 +286,9 @@ class Recovery:
             self._spent += any(death.by in OWN_WANT for death in deaths)
             self._before_now = self._before_now.after(found.alone, found.needs)
             self._begin_attempt()
+            if self.one_by_one:
+                why = f"{self._spent} attempts lost jobs to memory; until this step is over nothing runs beside another"
+                events.append(ev.Decided("governor", "one job at a time", why))
         return found, events
 
     def _deaths(self, steps: Sequence[FailedStep]) -> list[Death]:
