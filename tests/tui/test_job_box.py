@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from stoker.model import events as ev
 from stoker.show.tui.app import StokerApp
+from stoker.show.tui.screens.boxes import HelpBox
 from stoker.show.tui.screens.job_box import JobBox
 from stoker.show.tui.screens.questions import KillBox
 
@@ -132,6 +133,15 @@ async def test_the_keys_of_the_footer_below_the_box_open_their_pages(key: str) -
     async with shown(source_of(builds.governed()), "down", "enter", key) as (app, _pilot):
         assert type(app.screen) is page
         assert not any(isinstance(screen, JobBox) for screen in app.screen_stack)
+
+
+async def test_the_keys_are_shown_over_the_box_and_leave_it_behind() -> None:
+    async with shown(source_of(builds.governed()), "down", "enter", "question_mark") as (app, pilot):
+        assert isinstance(app.screen, HelpBox)
+        assert "freeze" in text_of(app).lower(), "the keys of the page behind the box"
+        await pilot.press("escape")
+        await settle(pilot)
+        assert isinstance(app.screen, JobBox)
 
 
 async def test_a_reader_gets_no_keys_and_every_wait_its_reason() -> None:

@@ -177,8 +177,9 @@ class ControlApp(MessageApp[int], inherit_bindings=False):
         self.exit((1 if state.exit_code is None else state.exit_code) if state.over else None)
 
     def action_help(self) -> None:
-        """Show all keys."""
-        self.push_screen(HelpBox(self.screen.SCOPE if isinstance(self.screen, PageScreen) else "app"))
+        """Show all keys, of the page that a box is in front of, too."""
+        pages = (screen.SCOPE for screen in reversed(self.screen_stack) if isinstance(screen, PageScreen))
+        self.push_screen(HelpBox(next(pages, "app")))
 
     def action_repaint(self) -> None:
         """Redraw the whole screen."""

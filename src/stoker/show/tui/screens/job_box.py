@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 
 from stoker.model.job_tree import ProcessTree
 from stoker.model.state import Job
@@ -32,7 +32,10 @@ PAGES = ("failures", "output", "timeline", "decisions", "verification", "hosts")
 class JobBox(JobKeys, ScrollingBox):
     """All about the job that was picked when the box was opened."""
 
-    BINDINGS: ClassVar[list[BindingType]] = actions.bindings_of(*JOB_ACTIONS, *PAGES)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *actions.bindings_of(*JOB_ACTIONS, *PAGES),
+        Binding("question_mark", "app.help", "Keys", show=False),
+    ]
 
     def __init__(self, job: Job) -> None:
         super().__init__("job")
