@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoker.decide.memory.curve_recorder import BASE, GROWTH, KEPT, CurveRecorder, RecordedCurve
+from stoker.decide.memory.curve_recorder import KEPT, CurveRecorder, RecordedCurve
 from stoker.decide.memory.curves import MAX_POINTS, Curve, Point
+from stoker.decide.memory.seen_growth import BASE, GROWTH, MARGIN
 
 MIB = 2**20
 GIB = 2**30
@@ -22,7 +23,7 @@ def record(
     recorder = CurveRecorder()
     for age, size in samples:
         recorder.sample(1, age, size, "cc1plus", seconds if ran is None else ran)
-    return recorder.finish(1, tool, seconds)
+    return recorder.finish(1, (tool, ""), seconds)
 
 
 def recorded(samples: Sequence[tuple[float, float]], seconds: float = 100.0) -> tuple[Point, ...] | None:
@@ -52,7 +53,7 @@ def test_passes_are_kept() -> None:
     for age in range(30):
         phase = "cudafe++" if age < 5 else "a name of more than fifteen"
         recorder.sample(1, age, (10 - abs(10 - age)) * MIB + GIB, phase, float(age))
-    curve = recorder.finish(1, "nvcc", 30.0)
+    curve = recorder.finish(1, ("nvcc", ""), 30.0)
     assert curve is not None
     points = curve.points
     assert [points[0].phase, points[-1].phase] == ["cudafe++", "a name of more "]
@@ -63,7 +64,7 @@ def test_memory_is_bounded_however_long_a_job_runs() -> None:
     for step in range(20_000):
         recorder.sample(1, step * 0.25, (step * 7919) % 1000 * MIB, "ld", step * 0.25)
         assert len(recorder._records[1].points) < KEPT
-    curve = recorder.finish(1, "link", 5000.0)
+    curve = recorder.finish(1, ("link", ""), 5000.0)
     assert curve is not None
     assert max(p.size for p in curve.points) == 999 * MIB
 
@@ -89,9 +90,9 @@ def test_a_job_met_in_mid_life_teaches_nothing_even_if_its_age_is_small() -> Non
     recorder = CurveRecorder()
     recorder.adopted(1)
     recorder.sample(1, 0.5, MIB, "ld", 0.5)
-    assert recorder.finish(1, "link", 9.0) is None
+    assert recorder.finish(1, ("link", ""), 9.0) is None
     recorder.sample(1, 0.5, MIB, "ld", 0.5)
-    assert recorder.finish(1, "link", 0.9) is not None, "the number belongs to another job now"
+    assert recorder.finish(1, ("link", ""), 0.9) is not None, "the number belongs to another job now"
 
 
 @pytest.mark.parametrize("tool", ["cxx", "nvcc", "link"])
@@ -201,12 +202,68 @@ def test_a_climb_goes_on_as_it_went_and_no_faster() -> None:
     assert 19.8 < Curve(points).duration < 20.1
 
 
+C = ("cxx", "flags of C")
+
+
+def of_c(jobs: int) -> CurveRecorder:
+    """A recorder that has seen so many jobs of a C library whole: 34 MiB after 0.75 CPU seconds, 44 MiB in the end."""
+    recorder = CurveRecorder()
+    for _ in range(jobs):
+        recorder.grown.note(
+            C, [Point(0.0, 16 * MIB), Point(0.75, 34 * MIB), Point(1.6, 44 * MIB), Point(2.1, 40 * MIB)]
+        )
+    return recorder
+
+
+def peak(curve: RecordedCurve | None) -> float:
+    assert curve is not None
+    return Curve(curve.points).peak
+
+
+def test_a_job_that_nobody_saw_is_bounded_by_how_its_like_were_seen_to_grow() -> None:
+    """archive_acl.c.o of libarchive: 0.77 s, one sample of 1.6 MB, 46 MiB; it was taken to have held 114 MiB."""
+    recorder = of_c(3)
+    recorder.sample(1, 0.0, 1.5 * MIB, "gcc", 0.1)
+    assert 40 * MIB < peak(recorder.finish(1, C, 0.77)) < 70 * MIB
+    assert peak(of_c(2).finish(1, C, 0.77)) > 100 * MIB, "two jobs say too little"
+    assert peak(of_c(3).finish(1, ("cxx", "other flags"), 0.77)) < 70 * MIB, "another compiler of the same build"
+    assert peak(of_c(3).finish(1, ("nvcc", ""), 0.77)) > 100 * MIB
+
+
+def test_a_single_sample_is_completed_as_its_like_grew() -> None:
+    """test_write_format_iso9660.c.o: 34 MiB after 0.75 CPU seconds became 135 MiB at its end."""
+    recorder = of_c(3)
+    recorder.sample(1, 0.75, 34 * MIB, "cc1", 0.8)
+    assert 34 * MIB < peak(recorder.finish(1, C, 1.2)) < 67 * MIB
+
+
+def test_no_bound_is_above_what_similar_jobs_held_nor_below_what_was_seen() -> None:
+    recorder = CurveRecorder()
+    for _ in range(5):
+        recorder.grown.note(C, [Point(0.5, 70 * MIB), Point(1.0, 72 * MIB)])
+    assert peak(recorder.finish(1, C, 1.0)) <= MARGIN * 72 * MIB
+    recorder.sample(2, 0.2, 300 * MIB, "cc1", 0.3)
+    assert peak(recorder.finish(2, C, 1.0)) >= 300 * MIB
+    for _ in range(5):
+        recorder.grown.note(C, [Point(10.0, 20 * MIB), Point(60.0, 30 * MIB)])
+    assert peak(recorder.finish(3, C, 1.0)) > MARGIN * 30 * MIB, "jobs that took a minute are another kind"
+
+
+def test_a_compiler_of_which_only_the_driver_was_seen_held_more() -> None:
+    """nvcc for 2 s: both looks fell between two passes, one of which held 185 MiB."""
+    driver = record([(0.6, 4.7 * MIB), (1.5, 8.7 * MIB)], 2.0, ran=1.9, tool="nvcc")
+    assert driver is not None
+    assert driver.guessed
+    assert peak(driver) > 100 * MIB
+    assert peak(record([(0.6, 4.7 * MIB), (1.5, 8.7 * MIB)], 2.0, ran=1.9, tool="other")) < 20 * MIB
+
+
 def test_a_dropped_job_is_forgotten() -> None:
     recorder = CurveRecorder()
     recorder.sample(1, 1.0, GIB, "ld", 1.0)
     recorder.drop(1)
     recorder.drop(2)
-    assert recorder.finish(1, "link", 60.0) is None
+    assert recorder.finish(1, ("link", ""), 60.0) is None
 
 
 @given(

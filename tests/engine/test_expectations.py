@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -171,6 +172,74 @@ async def test_a_job_too_short_to_be_measured_is_remembered_as_light(path: Path)
         assert curve.duration == pytest.approx(seconds)
         assert curve.peak < 64 * 2**20
     await second.close()
+
+
+async def test_what_only_bounds_a_job_is_a_guess_until_it_is_measured(path: Path) -> None:
+    """`~94.3 MiB` without a `?` was shown of a job that nobody had measured; it holds 46 MiB."""
+    argv = compile_line("a.o")
+    first = Expectations(PRIORS, History(path))
+    lesson = first.finished(1, "a.o", "cxx", argv, ok=True, seconds=0.8)
+    assert lesson is not None
+    assert lesson.bound
+    await first.close()
+    second = Expectations(PRIORS, History(path))
+    assert second.expect(1, "a.o", "cxx", argv).is_guess
+    run(second, 2, "a.o", argv, peak=0.05, seconds=4)
+    await second.close()
+    third = Expectations(PRIORS, History(path))
+    measured = third.expect(1, "a.o", "cxx", argv)
+    assert not measured.is_guess
+    assert measured.peak == pytest.approx(0.05 * GIB, rel=0.5), "the bound is forgotten"
+    await third.close()
+
+
+async def test_what_earlier_builds_measured_bounds_a_new_job_that_nobody_sees(path: Path) -> None:
+    first = Expectations(PRIORS, History(path))
+    for jid in range(1, 5):
+        run(first, jid, f"{jid}.o", compile_line(f"{jid}.o"), peak=0.05, seconds=4)
+    await first.close()
+    second = Expectations(PRIORS, History(path))
+    lesson = second.finished(9, "new.o", "cxx", compile_line("new.o"), ok=True, seconds=0.9)
+    assert lesson is not None
+    assert max(lesson.sizes) < 100 * 2**20
+    await second.close()
+
+
+def test_a_link_and_an_archive_need_what_their_inputs_allow(
+    expectations: Expectations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shared library of 1 MB was taken for 1.5 GiB and an archive for 100 MiB: they waited while others ran."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.o", "b.o"):
+        Path(name).write_bytes(bytes(2**20))
+    Path("link.txt").write_text("/usr/bin/c++ -shared -o libx.so a.o b.o\n")
+    Path("all.rsp").write_text("a.o b.o")
+    links = ("g++ -shared -o libx.so a.o b.o", "g++ -o x @all.rsp", "cmake -E cmake_link_script link.txt --verbose=1")
+    for jid, line in enumerate(links):
+        curve = expectations.expect(jid, f"{jid}.so", "link", ("sh", "-c", line), os.getpid())
+        assert curve.peak < 64 * 2**20, line
+        assert curve.is_guess
+    archive = expectations.expect(7, "x.a", "archive", ("sh", "-c", "ar qc x.a a.o b.o && ranlib x.a"), os.getpid())
+    assert archive.peak < 16 * 2**20
+    lto = expectations.expect(8, "y.so", "link", ("sh", "-c", "g++ -flto -shared -o y.so a.o b.o"), os.getpid())
+    assert lto.peak > 10 * archive.peak, "the linker compiles; its inputs do not say how much"
+    gone = expectations.expect(9, "z.so", "link", ("sh", "-c", "g++ -shared -o z.so gone.o"), os.getpid())
+    assert gone.peak == expectations.expect(10, "z.so", "link", ("sh", "-c", "g++ -shared -o z.so gone.o")).peak
+
+
+@pytest.mark.parametrize(
+    ("line", "light"),
+    [
+        ("cd lib && cmake -E cmake_symlink_library libx.so.1.2 libx.so.1 libx.so && :", True),
+        ("cp a b && touch b", True),
+        ("python3 generate.py && touch out", False),
+        ("cmake -E cmake_autogen info.json Release", False),
+        ("touch $(find . -name '*.h')", False),
+    ],
+)
+def test_what_copies_and_links_files_is_small(expectations: Expectations, line: str, light: bool) -> None:
+    curve = expectations.expect(1, "out", "other", ("sh", "-c", line), os.getpid())
+    assert (curve.peak < 16 * 2**20) is light
 
 
 async def test_what_only_bounds_a_job_replaces_no_measurement_of_it(path: Path) -> None:

@@ -31,7 +31,7 @@ class FixedExpectations:
     def set_cores(self, cores: float) -> None:
         pass
 
-    def expect(self, jid: int | None, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
+    def expect(self, jid: int | None, output: str, tool: str, argv: tuple[str, ...], pid: int) -> Curve:
         return self.curves.setdefault(output, flat(self.sizes.get(output, 0.1 * GIB), 60.0))
 
     def width(self, argv: tuple[str, ...]) -> float:

@@ -25,7 +25,7 @@ class Lesson:
     At `ages` (CPU seconds) the job held `sizes` (bytes), in the compiler passes `phases`. `prior` names its class
     among the priors; `flags`, `targets` and `lanes` are those of its command line (decide.flags.Traits). Where an
     earlier build remembered the job, `known` says with which flags, and `log_peak` and `log_seconds` are the logarithms
-    of what it remembered.
+    of what it remembered. `bound`: too little was seen of the job, so `sizes` are what it can have held at most.
     """
 
     prior: str
@@ -38,11 +38,14 @@ class Lesson:
     known: Literal["", "same", "other"] = ""
     log_peak: float = 0.0
     log_seconds: float = 0.0
+    bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
     """Means and variances over a job's earlier runs, recent ones counting more, and the course of the last run.
+
+    `runs` counts those that were measured; with none, the sizes are what the job can have held at most.
 
     `points` are (CPU seconds, bytes, compiler pass), in the order of time, one at least. Sizes and durations spread
     like products, so what is kept of them are natural logarithms: of the peak in bytes and of the life in CPU
@@ -56,6 +59,11 @@ class Remembered:
     log_seconds: float
     seconds_variance: float
     same_flags: bool = True
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the job was never measured."""
+        return self.runs == 0
 
     @property
     def log_need(self) -> float:

@@ -35,6 +35,12 @@ MAX_VARIANTS = 8
 MAX_POINTS = 16
 """Points of a curve that are kept."""
 
+MAX_ALIKE = 64
+"""Jobs with the same flags that are asked for."""
+
+SEEN_POINTS = 4
+"""A course of fewer points rests on one look at the job, or on none."""
+
 MAX_PENDING = 10_000
 """Runs that wait while the file cannot be written; beyond that the oldest are dropped."""
 
@@ -55,7 +61,9 @@ _Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class KnownJob:
-    """One remembered job: its mean peak in bytes, its mean life in CPU seconds, when it last ran (Unix seconds)."""
+    """One remembered job: its mean peak in bytes, its mean life in CPU seconds, when it last ran (Unix seconds).
+
+    `runs` counts those that were measured; with none, the peak is what it can have held at most."""
 
     output: str
     tool: str
@@ -146,6 +154,15 @@ class History:
             course = [[round(age, 3), round(size), phase] for age, size, phase in points]
             text = json.dumps(course, separators=(",", ":"))
             self._pending.append(_Run(tool, _name(output), flags, text, math.log(peak), math.log(seconds), bound))
+
+    def measured(self, tool: str, flags: str) -> list[Course]:
+        """Return the courses of some jobs with these flags that were seen more than once each."""
+        rows = self._ask(
+            "SELECT points, runs, log_peak, peak_variance, log_seconds, seconds_variance, 1 FROM job"
+            " WHERE tool = ? AND flags = ? AND runs > 0 LIMIT ?",
+            (tool, flags, MAX_ALIKE),
+        )
+        return [job.points for job in map(_remembered, rows) if job is not None and len(job.points) >= SEEN_POINTS]
 
     def flush(self) -> None:
         """Write what was added, in one transaction. What cannot be written now waits for the next time."""
@@ -257,9 +274,11 @@ def _merge(connection: sqlite3.Connection, run: _Run, now: float) -> bool:
     if row and run.bound and run.log_peak >= row[1]:
         connection.execute("UPDATE job SET used = ? WHERE tool = ? AND output = ? AND flags = ?", (now, *key))
         return False
-    runs = row[0] + 1 if row else 1
-    peak = _drawn(row[1], row[2], run.log_peak, runs) if row else (run.log_peak, 0.0)
-    seconds = _drawn(row[3], row[4], run.log_seconds, runs) if row else (run.log_seconds, 0.0)
+    measured = row[0] if row else 0
+    runs = measured + 1 if measured or not run.bound else 0
+    # A measurement, or a lower bound, replaces a bound.
+    peak = _drawn(row[1], row[2], run.log_peak, runs) if measured else (run.log_peak, 0.0)
+    seconds = _drawn(row[3], row[4], run.log_seconds, runs) if measured else (run.log_seconds, 0.0)
     connection.execute(
         "INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (*key, run.points, runs, *peak, *seconds, now),
@@ -335,5 +354,5 @@ def _plausible(known: Remembered) -> bool:
         and math.log(SECONDS[0]) <= known.log_seconds <= math.log(SECONDS[1])
         and 0 <= known.peak_variance < math.inf
         and 0 <= known.seconds_variance < math.inf
-        and known.runs >= 1
+        and known.runs >= 0
     )

@@ -31,11 +31,13 @@ job that ends."""
 class Seen:
     """Sums over the finished jobs of one class: logarithms of peak and duration, and the most recent shape.
 
-    `families` are the beginnings of their names. `epoch` increases when the sums have changed enough to matter.
+    `families` are the beginnings of their names. `measured` of the jobs were not merely bounded. `epoch` increases when
+    the sums have changed enough to matter.
     """
 
     count: int = 0
     families: set[str] = field(default_factory=set)
+    measured: int = 0
     peak: float = 0.0
     peak_square: float = 0.0
     time: float = 0.0
@@ -47,6 +49,7 @@ class Seen:
     def add(self, curve: Curve, family: str) -> bool:
         """Add a job; return whether that changes the belief noticeably."""
         self.families.add(family)
+        self.measured += not curve.bound
         size, time = math.log(curve.peak), math.log(curve.duration)
         self.count += 1
         self.peak += size

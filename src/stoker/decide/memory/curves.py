@@ -41,7 +41,8 @@ class Curve:
     jobs. `bias` is the deviation that all jobs of its class share: it is wrong for all of them in the same direction.
     `source` says in a word or two where the curve comes from ("history", "prior nvcc"). `alike` is the number of
     finished jobs of this build whose names begin alike and that it rests on; 0 where it rests on none or on history.
-    `gradual`: whatever its size, the job takes memory as it works, as compilers do, and never in a leap.
+    `gradual`: whatever its size, the job takes memory as it works, as compilers do, and never in a leap. `bound`: the
+    sizes are what jobs too short to be measured can have held at most.
     """
 
     points: tuple[Point, ...]
@@ -51,6 +52,7 @@ class Curve:
     source: str = ""
     alike: int = 0
     gradual: bool = False
+    bound: bool = False
     ages: tuple[float, ...] = field(init=False, repr=False, compare=False)
     sizes: tuple[float, ...] = field(init=False, repr=False, compare=False)
     peak: float = field(init=False, repr=False, compare=False)
@@ -73,8 +75,8 @@ class Curve:
 
     @property
     def is_guess(self) -> bool:
-        """Whether such jobs differ so much that its peak says little about one of them."""
-        return self.spread >= GUESSED
+        """Whether nobody measured such a job, or they differ so much that its peak says little about one of them."""
+        return self.bound or self.spread >= GUESSED
 
     @property
     def mean(self) -> float:

@@ -137,9 +137,14 @@ class Learner:
         start = _start(kind)
         return Stated("prior", math.exp(start.time)) if kind.prior.time_spread <= STATES_TIME else None
 
-    def observe(self, output: str, tool: str, points: Iterable[Point], traits: Traits = PLAIN) -> Lesson | None:
-        """Learn from a successful job with this curve. None if it taught nothing: no figures, or a cache hit."""
+    def observe(
+        self, output: str, tool: str, points: Iterable[Point], traits: Traits = PLAIN, *, bound: bool = False
+    ) -> Lesson | None:
+        """Learn from a successful job with this curve, or with this `bound` of it. None if it taught nothing: no
+        figures, or a cache hit."""
         lesson = self._lesson(output, tool, points, traits)
+        if lesson is not None and bound:
+            lesson = replace(lesson, bound=True)
         if lesson is not None:
             self.learn(output, tool, lesson)
         return lesson
@@ -151,7 +156,7 @@ class Learner:
             return
         kind = _kind_of(prior, output, lesson.flags, lesson.targets, lesson.lanes)
         news = self._correct(tool, "prior", curve, _start(kind), prior.name)
-        if lesson.known:
+        if lesson.known and not lesson.bound:
             remembered = Belief(curve, lesson.log_peak, lesson.log_seconds, spread=0.0, time_spread=0.0)
             news |= self._correct(tool, lesson.known, curve, remembered)
         family = kind.family[-1]
@@ -178,7 +183,7 @@ class Learner:
             traits.targets,
             traits.lanes,
         )
-        if memory is None:
+        if memory is None or memory.is_bound:
             return lesson
         known: Literal["same", "other"] = "same" if memory.same_flags else "other"
         return replace(lesson, known=known, log_peak=memory.log_need, log_seconds=memory.log_life)
@@ -267,7 +272,9 @@ def _own(spread: float) -> float:
 
 def _of_memory(memory: Remembered, off: _Off) -> Curve:
     """Return the curve of a job's own history, corrected by what this build has shown."""
-    spread = max(run_spread(memory.runs, memory.peak_variance, SAME_RUN, LEAST_RUN), off.size.scatter)
+    # A bound has its margin already.
+    own = LEAST_RUN if memory.is_bound else run_spread(memory.runs, memory.peak_variance, SAME_RUN, LEAST_RUN)
+    spread = max(own, off.size.scatter)
     time_spread = max(run_spread(memory.runs, memory.seconds_variance, SAME_TIME, LEAST_TIME), off.time.scatter)
     if not memory.same_flags:
         spread, time_spread = max(spread, OTHER_RUN), max(time_spread, OTHER_TIME)
@@ -275,7 +282,7 @@ def _of_memory(memory: Remembered, off: _Off) -> Curve:
     pace = math.exp(memory.log_life + off.time.shift) / memory.points[-1][0]
     points = tuple(Point(age * pace, held * growth, phase) for age, held, phase in memory.points)
     source = "history" if memory.same_flags else "history, other flags"
-    return Curve(points, spread, time_spread, BIAS_SHARE * off.size.left, source)
+    return Curve(points, spread, time_spread, BIAS_SHARE * off.size.left, source, bound=memory.is_bound)
 
 
 def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None], off: _Off) -> Curve:
@@ -287,12 +294,13 @@ def _of_seen(kind: _Kind, classes: tuple[Seen | None, Seen | None, Seen | None],
     # Compilers take memory as they work: g++ 105 to 130 MiB per CPU second, nvcc's cicc up to 200 (measured). A linker
     # may map all that it needs within a moment.
     gradual = kind.prior.tool in COMPILERS and not kind.prior.is_mixed
-    return replace(curve, alike=family.count if family is not None else 0, gradual=gradual)
+    bound = family is not None and not family.measured
+    return replace(curve, alike=family.count if family is not None else 0, gradual=gradual, bound=bound)
 
 
 def run_spread(runs: int, variance: float, first: float, least: float) -> float:
     """Return the spread after earlier runs: `first` after one, then as measured between runs."""
-    between = min(runs - 1, MANY_RUNS)
+    between = min(max(0, runs - 1), MANY_RUNS)
     return max(least, math.sqrt((first**2 + between * variance) / (1 + between)))
 
 
@@ -326,8 +334,9 @@ def _sane(points: Iterable[Point]) -> Curve | None:
 
 
 def _curve_of(lesson: Lesson) -> Curve | None:
-    """Return the measured curve; None if the journal's figures are not valid."""
-    return _sane(map(Point, lesson.ages, lesson.sizes, lesson.phases))
+    """Return the curve of a lesson; None if the journal's figures are not valid."""
+    curve = _sane(map(Point, lesson.ages, lesson.sizes, lesson.phases))
+    return replace(curve, bound=lesson.bound) if curve is not None and lesson.bound else curve
 
 
 def _age(point: Point) -> float:

@@ -48,8 +48,8 @@ class JobExpectations(Protocol):
     def version(self) -> int:
         """Another number when a job that was asked about before may have another curve."""
 
-    def expect(self, jid: int, output: str, tool: str, argv: tuple[str, ...]) -> Curve:
-        """Return the job's curve, by everything learned so far."""
+    def expect(self, jid: int, output: str, tool: str, argv: tuple[str, ...], pid: int) -> Curve:
+        """Return the job's curve, by everything learned so far and by what the job `pid` reads."""
 
     def width(self, argv: tuple[str, ...]) -> float:
         """Return how many cores it keeps busy."""
@@ -165,7 +165,7 @@ class JobTable:
         """What is expected of the job."""
         if job.curve is None or job.curve_version != self._expected.version:
             known, job.curve_version = job.job, self._expected.version
-            job.curve = self._expected.expect(job.jid, known.output, known.tool, known.argv)
+            job.curve = self._expected.expect(job.jid, known.output, known.tool, known.argv, known.pid)
         return job.curve
 
     def peak(self, job: ManagedJob) -> int:

@@ -15,13 +15,15 @@ from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from stoker.decide.memory.command_traits import Traits, traits_of
-from stoker.decide.memory.curve_recorder import CurveRecorder, RecordedCurve, never_seen
-from stoker.decide.memory.curves import Curve, flat
+from stoker.decide.memory.curve_recorder import GROWS, CurveRecorder, RecordedCurve
+from stoker.decide.memory.curves import GUESSED, Curve, Point, flat
 from stoker.decide.memory.learner import Learner
 from stoker.decide.memory.output_names import lasting_name
 from stoker.decide.memory.prior_classes import Priors
+from stoker.decide.memory.seen_growth import ENOUGH, Kind
 from stoker.decide.time_left.cache_savings import Saved
 from stoker.engine.learn.forecast import Foretold
+from stoker.engine.learn.input_sizes import held_at_most
 from stoker.model.events import JobFinished, JobKilled
 from stoker.model.lessons import Lesson, Remembered
 from stoker.model.tool import COMPILERS
@@ -48,6 +50,9 @@ _CACHES = re.compile(r"\b(?:ccache|sccache|buildcache)\b")
 
 _LAUNCHER = re.compile(r"(?:^|(?<=\s))(?:/[^\s\"'`$;&|]*/)?(s?ccache)(?=\s)")
 """A metered cache, as the word in front of the compiler."""
+
+MAX_KINDS = 8
+"""Sets of flags for which the history is asked how fast jobs with them grew; it reads its rows of a tool for each."""
 
 MAX_FLAGS = 16
 """Sets of flags of one tool that are tried for a job of which only the output is known."""
@@ -81,8 +86,12 @@ class Expectations:
         self._history = history
         self._learner = Learner(priors, self._recall)
         self._recorder = CurveRecorder()
+        self._grown_asked: set[Kind] = set()
         self._asked: dict[int, _Question] = {}
         self._version = self._learner.version
+        self._held_at_most: dict[_Argv, float | None] = {}
+        """What jobs can hold by the files that they read, as far as those say so."""
+        self._limited: dict[_Argv, tuple[Curve, Curve]] = {}
         self._traits: dict[_Argv, Traits] = {}
         self._planned: dict[_Argv, Traits] = {}
         self._memories: dict[_Key, Remembered | None] = {}
@@ -101,8 +110,9 @@ class Expectations:
         self._needing: dict[str, tuple[Curve, Curve]] = {}
         self._take_notes()
 
-    def expect(self, jid: int, output: str, tool: str, argv: Sequence[str]) -> Curve:
-        """Return the expected curve of a job, by its own command line (`sh -c ...`, or the compiler's).
+    def expect(self, jid: int, output: str, tool: str, argv: Sequence[str], pid: int = 0) -> Curve:
+        """Return the expected curve of a job, by its own command line (`sh -c ...`, or the compiler's). `pid` is its
+        first process, whose files say how large a link can be.
 
         More is kept until the job ends, so that asking again, when `version` has changed, costs little.
         """
@@ -112,7 +122,23 @@ class Expectations:
         flags = self._flags.setdefault(tool, {})
         if len(flags) < MAX_FLAGS:
             flags[traits.flags] = None
-        return self._at_least(output, self._learner.expect(output, tool, traits))
+        return self._at_least(output, self._no_more(argv, tool, pid, self._learner.expect(output, tool, traits)))
+
+    def _no_more(self, argv: _Argv, tool: str, pid: int, curve: Curve) -> Curve:
+        """Return the curve or, if it is a guess from which the job's inputs differ, what they allow."""
+        if not pid or not curve.is_guess or curve.source.startswith("history") or self._traits_of(argv).mixed:
+            return curve
+        if argv not in self._held_at_most:
+            _make_room(self._held_at_most)
+            self._held_at_most[argv] = held_at_most(argv, tool, pid)
+        most = self._held_at_most[argv]
+        if most is None or most >= curve.peak:
+            return curve
+        known = self._limited.get(argv)
+        if known is None or known[0] is not curve:
+            limited = replace(curve.scaled(most / curve.peak), spread=GUESSED, bias=0.0, source="what it reads")
+            known = self._limited[argv] = curve, limited
+        return known[1]
 
     def set_needs(self, needs: Mapping[str, float]) -> None:
         """Set the minimum need of jobs, bytes by output: they were killed when they held nearly that much."""
@@ -205,7 +231,8 @@ class Expectations:
         """
         argv = tuple(argv)
         lesson = None
-        curve = self._recorder.finish(jid, tool, seconds)
+        kind = self._growth_known(tool, self._traits_of(argv).flags if argv else "")
+        curve = self._recorder.finish(jid, kind, seconds)
         if ok:
             self._held.pop(output, None)
         if ok and curve is not None and argv:
@@ -213,11 +240,29 @@ class Expectations:
             traits = traits._replace(cached=traits.cached or (self.caching and tool in COMPILERS))
             if traits.cached:
                 self._was_maybe_hit(self._recall(output, tool, traits.flags), seconds)
-            lesson = self._learner.observe(output, tool, curve.points, traits)
+            lesson = self._learner.observe(output, tool, curve.points, traits, bound=curve.guessed)
             if lesson is not None:
+                self._note_growth(tool, lesson)
                 self._remember(output, tool, traits, curve)
         self._forget(jid, argv)
         return lesson
+
+    def _growth_known(self, tool: str, flags: str) -> Kind:
+        """Return a job's kind, after asking the history once how fast such jobs grew if this build has not shown it."""
+        kind, grown = (tool, flags), self._recorder.grown
+        if self._history is None or tool not in GROWS or kind in self._grown_asked or grown.count(kind) >= ENOUGH:
+            return kind
+        if len(self._grown_asked) < MAX_KINDS:
+            self._grown_asked.add(kind)
+            for course in self._history.measured(tool, flags):
+                grown.note(kind, [Point(*point) for point in course])
+        return kind
+
+    def _note_growth(self, tool: str, lesson: Lesson) -> None:
+        """Note how fast a job grew that was measured."""
+        if tool in GROWS and not lesson.bound:
+            points = list(map(Point, lesson.ages, map(float, lesson.sizes), lesson.phases))
+            self._recorder.grown.note((tool, lesson.flags), points)
 
     def _remember(self, output: str, tool: str, traits: Traits, curve: RecordedCurve) -> None:
         """Add a job to the history: what was measured, or the bound of a job that was too short to be measured.
@@ -235,6 +280,7 @@ class Expectations:
             self._held.pop(event.output, None)
         if event.lesson is not None:
             self._learner.learn(event.output, event.tool, event.lesson)
+            self._note_growth(event.tool, event.lesson)
             self.renew()
 
     def unseen(self, output: str, tool: str, argv: Sequence[str], seconds: float) -> None:
@@ -248,7 +294,8 @@ class Expectations:
         if self._history is not None and (traits.cached or (self.caching and tool in COMPILERS)):
             self._was_maybe_hit(self._history.find(tool, lasting_name(output), traits.flags), seconds)
         else:
-            self._remember(output, tool, traits, never_seen(tool, seconds))
+            kind = self._growth_known(tool, traits.flags)
+            self._remember(output, tool, traits, self._recorder.never_seen(kind, seconds))
 
     def place_unseen(self) -> None:
         """At the end: assume that unseen jobs without a plan had the flags of others of this build, if those ever
@@ -337,6 +384,8 @@ class Expectations:
             traits = self._traits.pop(asked.argv, None)
             if traits is not None:
                 self._memories.pop((asked.output, asked.tool, traits.flags), None)
+            self._held_at_most.pop(asked.argv, None)
+            self._limited.pop(asked.argv, None)
         self._traits.pop(argv, None)
 
 

@@ -145,6 +145,9 @@ _COMPANIONS = _HELPERS | frozenset(
 )
 """Programs that recipes run before or after a compiler, and that need next to nothing beside it."""
 
+_LIGHT = _COMPANIONS - {"codesign", "fixdep", "install_name_tool", "objtool"}
+"""Those that hold next to nothing however large the files are."""
+
 _BINUTIL = re.compile(r"(?:.*-)?(?:strip|objcopy|nm|readelf|size)(?:-\d[\d.]*)?")
 """More of them, which may have the target in front of their names."""
 
@@ -186,6 +189,19 @@ def runs_others(argv: Sequence[str]) -> bool:
 def _is_companion(argv: Sequence[str]) -> bool:
     program = os.path.basename(argv[0])
     return program in _COMPANIONS or _BINUTIL.fullmatch(program) is not None or _helps(argv)
+
+
+def is_light(argv: Sequence[str]) -> bool:
+    """Say whether a job only copies, links, edits or removes files, so that it holds next to nothing."""
+    commands = simple_commands(argv)
+    if not commands:
+        return shell_text(argv) is not None
+    programs = ((os.path.basename(command.argv[0]), command.argv) for command in commands)
+    return all(
+        (program in _LIGHT or (program.startswith("cmake") and _helps(argv)))
+        and not any("$(" in word or "`" in word for word in argv)
+        for program, argv in programs
+    )
 
 
 def is_helper(argv: Sequence[str]) -> bool:
