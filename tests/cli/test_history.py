@@ -63,6 +63,21 @@ def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_what_nobody_measured_is_marked_as_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    """`129 MiB` stood there of a job of 46 MiB that was too short to be measured."""
+    history = History(history_path())
+    history.add("cxx", "short.c.o", "", ((0.0, 119e6, ""), (0.8, 119e6, "")), bound=True)
+    history.close()
+    remember("long.c.o", 2**27, "cxx")
+    assert main(["history", "--all"]) == 0
+    long, short = capsys.readouterr().out.splitlines()[-2:]
+    assert "128 MiB" in long
+    assert "<" not in long
+    assert "< 114 MiB" in short
+    assert main(["history", "--json"]) == 0
+    assert [job["bound"] for job in json.loads(capsys.readouterr().out)["heaviest"]] == [False, True]
+
+
 def test_all_can_be_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
     remember("large.o", 6 * GIB)
     assert main(["history", "--forget"]) == 0

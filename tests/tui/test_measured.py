@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from stoker.model import events as ev
 from stoker.model.samples import JobSample
-from stoker.model.state import FinishedJob
-from stoker.show.tui.pages import end_page
+from stoker.model.state import BuildState, FinishedJob
+from stoker.show.tui.pages import end_page, meters
 from stoker.show.tui.pages.job_details import details, last_details
 from stoker.show.tui.pages.job_list import JobView
 from stoker.show.tui.pages.job_table import lately, of_expected, peak_text, table
@@ -55,16 +56,50 @@ def test_a_job_that_ran_for_less_than_two_looks_was_too_short_to_measure(
     assert peak_text(replace(job, peak_rss=None)) == unseen
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_heaviest_jobs_are_those_that_were_measured(width: int) -> None:
-    seen = [(1.5, 900), (1.2, 800), (9.0, 500), (30.0, 300)]
-    jobs = tuple(FinishedJob(f"{n}.o", "cxx", took, START, "ok", mib * MIB) for n, (took, mib) in enumerate(seen))
+def ended(jobs: Sequence[FinishedJob], build_peak: int = 0) -> BuildState:
+    """A build that is over, with these jobs as its heaviest and its slowest."""
     state = story().add(builds.NOW, ev.BuildEnded("done", 0, "")).state
-    ended = replace(state, history=replace(state.history, heaviest=jobs, slowest=jobs))
-    lines = [text_of(line) for line in end_page.summary(at(ended), width, 24, UNICODE)]
+    history = replace(state.history, heaviest=tuple(jobs), slowest=tuple(jobs))
+    return replace(state, history=history, memory=replace(state.memory, build_peak=build_peak))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_job_that_was_seen_to_be_heavy_is_listed_however_short_it_was(width: int) -> None:
+    """archive_ppmd7.c.o: 37.6 MiB in its row, `too short` among the heaviest jobs, 50.0 MiB in the report."""
+    seen = [(1.5, 50, None), (9.0, 40, None), (0.8, 2, 30), (0.8, 2, None)]
+    limits = [None if limit is None else limit * MIB for _, _, limit in seen]
+    jobs = [
+        FinishedJob(f"{n}.o", "cxx", took, START, "ok", mib * MIB, limit=limits[n])
+        for n, (took, mib, _) in enumerate(seen)
+    ]
+    lines = [text_of(line) for line in end_page.summary(at(ended(jobs)), width, 24, UNICODE)]
     first = next(n for n, line in enumerate(lines) if line.startswith("heaviest jobs")) + 1
-    assert [line.split()[0] for line in lines[first : first + 4]] == ["2.o", "3.o", "0.o", "1.o"]
-    assert all("too short" in line for line in lines[first + 2 : first + 4])
+    listed = lines[first : first + 4]
+    assert [line.split()[0] for line in listed] == ["0.o", "1.o", "2.o", "3.o"]
+    for line, figure in zip(listed, ["50.0 MiB+", "40.0 MiB", "< 30 MiB", "too short"], strict=True):
+        assert figure in line
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_heaviest_jobs_of_which_nothing_is_known_are_one_line_and_not_ten(width: int) -> None:
+    """All of Mbed TLS: ten rows under `heaviest jobs`, each `too short`."""
+    jobs = [FinishedJob(f"{n}.o", "cxx", 0.8, START, "ok", 2 * MIB) for n in range(10)]
+    lines = [text_of(line) for line in end_page.summary(at(ended(jobs, 190 * MIB)), width, 24, UNICODE)]
+    page = "\n".join(lines)
+    assert page.count("too short") <= 1
+    assert not any(line.startswith("heaviest jobs") for line in lines)
+    assert any(line.startswith("slowest jobs") for line in lines)
+    if width >= 80:
+        assert "no job ran for over 1 s" in page
+        assert "the build held 190 MiB at most" in page
+
+
+def test_what_a_build_of_two_seconds_held_is_the_least_that_it_can_have_held() -> None:
+    """nvcc on two small files: `at most 8.7 MiB by the build`, and one of its processes held 185 MiB."""
+    state = ended([], 9 * MIB)
+    state = replace(state, memory=replace(state.memory, used_peak=GIB))
+    assert "at most 9.0 MiB by the build" in meters.most_memory(state)
+    assert "9.0 MiB or more by the build" in meters.most_memory(replace(state, ended=state.started + 2.5))
 
 
 def test_what_ended_lately_and_its_box_do_not_show_a_peak_that_nobody_measured() -> None:

@@ -15,6 +15,7 @@ from stoker.model.cache_use import CacheUse, SharedCache
 from stoker.model.course import Course
 from stoker.model.diagnosis import Diagnosis
 from stoker.model.events import JobState, KilledBy, MovedBy, Outcome, Paused, WaitCause
+from stoker.model.known_peak import KnownPeak, known_peak
 from stoker.model.remote import HOSTLESS, RemoteEngine
 from stoker.model.report import Report, Severity
 from stoker.model.samples import MachineSample
@@ -23,12 +24,6 @@ from stoker.model.tool import Tool
 
 STATE_VERSION = 2
 """Version of the state as JSON, in checkpoints; increased when a reader of another version would misread it."""
-
-LEAST_MEASURED = 2.0
-"""Seconds that a job must run for its peak to be known: its memory is read once a second."""
-
-SURELY_MEASURED = 4.0
-"""Seconds below which a job may have held clearly more than was read: nobody looked at a quarter of its life."""
 
 MAX_DECISIONS = 500
 MAX_FAILURES = 100
@@ -231,7 +226,8 @@ class Job:
 @dataclass(frozen=True, slots=True)
 class FinishedJob:
     """One of the jobs that ended last. `killed_by` is set if its outcome is "killed", and only then. `seconds` are
-    those for which it ran; before its end it was frozen for `stood` seconds more."""
+    those for which it ran; before its end it was frozen for `stood` seconds more. `limit` is what it can have held at
+    most, as far as that is known."""
 
     output: str
     tool: Tool
@@ -244,16 +240,12 @@ class FinishedJob:
     killed_by: KilledBy | None = None
     stood: float = 0.0
     is_c: bool = False
+    limit: int | None = None
 
     @property
-    def is_measured(self) -> bool:
-        """Whether its peak is about what it needed, and not just what it held at the only look or two at it."""
-        return self.seconds >= LEAST_MEASURED
-
-    @property
-    def may_have_held_more(self) -> bool:
-        """Whether its peak is only the least that it needed."""
-        return self.seconds < SURELY_MEASURED
+    def peak(self) -> KnownPeak | None:
+        """What is known of the most that it held; None where it was too short to be measured."""
+        return known_peak(self.seconds, self.peak_rss, self.limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,11 +139,15 @@ def gantt(build: RecordedBuild, critical: Iterable[JobRecord]) -> str:
     return _svg("Jobs in their lanes", bottom + FOOT, parts)
 
 
+def _held(job: JobRecord) -> str:
+    return f"memory {job.known_peak.text}, " if job.known_peak is not None else ""
+
+
 def _bar(job: JobRecord, x: float, width: float, y: float, row: float, across: Place, *, framed: bool) -> str:
     good = job.fate in ("ok", "running")
     colour = TOOL_COLOURS[job.tool] if good else BAD
     frame = ' class="path"' if framed else ""
-    what = f"{clean(job.output, 200)}\n{format_duration(job.seconds)}, {format_bytes(job.peak)} at most, {job.fate}"
+    what = f"{clean(job.output, 200)}\n{format_duration(job.seconds)}, {_held(job)}{job.fate}"
     shape = f'x="{x:.1f}" y="{y + 1:.1f}" width="{width:.1f}" height="{row - 2:.1f}"'
     frozen = "".join(
         f'<rect x="{across(a):.1f}" y="{y + row / 3:.1f}" width="{max(1.0, across(b) - across(a)):.1f}"'

@@ -5,12 +5,14 @@ Times are Unix seconds, sizes bytes. However long a build is and whatever its jo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from stoker.model import events as ev
 from stoker.model.killed import same_output
+from stoker.model.known_peak import KnownPeak, known_peak, limit_of
 from stoker.model.samples import JobSample
 from stoker.model.state import Fate
 from stoker.model.tool import Tool
@@ -46,7 +48,8 @@ class JobRecord:
     go, where it never ran. `cpu` is None where nobody measured. `stops` are the stretches in which it was frozen;
     `waited` is for how many seconds it stood still, by cause (events.WaitCause). `group` is its group in the graph.
     `expected` and `lasts` are the peak and the CPU seconds that stoker expected of it when it was let go. `archs` are
-    the CPU seconds of nvcc's passes by GPU architecture, as far as they were seen."""
+    the CPU seconds of nvcc's passes by GPU architecture, as far as they were seen. `peak` is the most that it was seen
+    to hold, `known_peak` what that says, `limit` what it can have held at most, None where that is unknown."""
 
     jid: int | None
     sid: int
@@ -67,6 +70,8 @@ class JobRecord:
     expected: int | None = None
     lasts: float | None = None
     archs: tuple[tuple[str, float], ...] = ()
+    known_peak: KnownPeak | None = None
+    limit: int | None = None
 
     @property
     def seconds(self) -> float:
@@ -225,6 +230,7 @@ def _closed(job: _Open, time: float, fate: RecordedFate, e: ev.JobFinished | Non
     job.explain("", ended)
     peak = max([(e.peak_rss if e is not None else None) or 0, *(p.rss for p in job.points)])
     lesson = e.lesson if e is not None else None
+    limit, ran = limit_of(lesson), e.seconds if e is not None else math.inf
     measured = (e.cpu_seconds if e is not None else None) or None  # 0.0: it had ended before it was looked at
     return JobRecord(
         job.jid or None,
@@ -245,6 +251,8 @@ def _closed(job: _Open, time: float, fate: RecordedFate, e: ev.JobFinished | Non
         expected=job.expected,
         lasts=job.lasts,
         archs=tuple(e.archs.items())[:MAX_ARCHS] if e is not None else (),
+        known_peak=known_peak(ran, peak, limit) if peak else None,
+        limit=limit,
     )
 
 

@@ -20,7 +20,7 @@ from stoker.report.html import Figure, cards, document, folded, paragraph, secti
 from stoker.report.job_records import JobRecord
 from stoker.report.phases import phases, targets, together, waits
 from stoker.report.recorded import RecordedBuild
-from stoker.report.summary import STOKER, cpu_text, size
+from stoker.report.summary import STOKER, cpu_text, peak_rank, peak_text, size
 from stoker.report.wait_causes import cause_in_words
 from stoker.report.whatif import WhatIf
 from stoker.show import killed_text, verification_text
@@ -57,7 +57,7 @@ def page(build: RecordedBuild, extras: Extras | None = None) -> str:
             section("What it would have been", _on_paper(build, extras)),
             section("Where the time went", _phases(build), _targets(build)),
             section("Slowest jobs", _ranked(build, sorted(build.jobs, key=lambda j: j.seconds, reverse=True))),
-            section("Largest jobs", _ranked(build, sorted(build.jobs, key=lambda j: j.peak, reverse=True))),
+            section("Largest jobs", _ranked(build, sorted(build.jobs, key=peak_rank, reverse=True))),
             section("Killed and run again", _killed(build)),
             section("What went wrong", _failures(state)),
             section("Compiler cache", _cache(state)),
@@ -133,7 +133,7 @@ def _waits(build: RecordedBuild) -> str:
 
 def _critical(build: RecordedBuild, path: Sequence[JobRecord]) -> str:
     rows = [
-        (_clock(build, j.born), j.output, format_duration(j.waiting), format_duration(j.seconds), format_bytes(j.peak))
+        (_clock(build, j.born), j.output, format_duration(j.waiting), format_duration(j.seconds), peak_text(j))
         for j in path
     ]
     ran = together((j.began or j.born, j.ended) for j in path)
@@ -195,7 +195,7 @@ def _ranked(build: RecordedBuild, jobs: Sequence[JobRecord]) -> str:
             job.output,
             format_duration(job.seconds),
             cpu_text(job),
-            size(job.peak),
+            peak_text(job),
             format_duration(job.waiting),
             _clock(build, job.began or job.born),
             job.fate,
@@ -208,7 +208,7 @@ def _ranked(build: RecordedBuild, jobs: Sequence[JobRecord]) -> str:
 
 def _killed(build: RecordedBuild) -> str:
     rows = [
-        (_clock(build, j.ended), j.output, j.killed_by, format_duration(j.seconds), size(j.peak))
+        (_clock(build, j.ended), j.output, j.killed_by, format_duration(j.seconds), peak_text(j))
         for j in build.jobs
         if j.fate == "killed"
     ]

@@ -56,7 +56,7 @@ def brief(build: RecordedBuild, archs: ArchCosts) -> Brief:
         _phases(build),
         _critical(build),
         _ranked("slowest jobs", sorted(build.jobs, key=lambda j: j.seconds, reverse=True)),
-        _ranked("largest jobs", sorted(build.jobs, key=lambda j: j.peak, reverse=True)),
+        _ranked("largest jobs", sorted(build.jobs, key=peak_rank, reverse=True)),
         _killed(build),
         _waits(build),
         BriefTable("cost of each GPU architecture", *cost_rows(archs)),
@@ -124,7 +124,7 @@ def _critical(build: RecordedBuild) -> BriefTable:
     path = critical_path(build)
     ran = together((j.began or j.born, j.ended) for j in path)
     longest = sorted(path, key=lambda j: j.seconds, reverse=True)[:MOST_ROWS]
-    rows = tuple((j.output, format_duration(j.seconds), size(j.peak)) for j in path if j in longest)
+    rows = tuple((j.output, format_duration(j.seconds), peak_text(j)) for j in path if j in longest)
     share = f"{format_duration(ran)} of {format_duration(build.seconds)}"
     return BriefTable(
         f"critical path: {len(path)} {'job' if len(path) == 1 else 'jobs'}, {share}; its longest",
@@ -135,7 +135,7 @@ def _critical(build: RecordedBuild) -> BriefTable:
 
 def _ranked(title: str, jobs: Sequence[JobRecord]) -> BriefTable:
     rows = tuple(
-        (j.output, format_duration(j.seconds), cpu_text(j), size(j.peak))
+        (j.output, format_duration(j.seconds), cpu_text(j), peak_text(j))
         for j in jobs[:MOST_ROWS]
         if j.began is not None
     )
@@ -143,7 +143,7 @@ def _ranked(title: str, jobs: Sequence[JobRecord]) -> BriefTable:
 
 
 def _killed(build: RecordedBuild) -> BriefTable:
-    rows = [(j.output, j.killed_by, format_duration(j.seconds), size(j.peak)) for j in build.jobs if j.fate == "killed"]
+    rows = [(j.output, j.killed_by, format_duration(j.seconds), peak_text(j)) for j in build.jobs if j.fate == "killed"]
     return BriefTable("killed", ("", "by", "had run", "memory"), tuple(rows[:MOST_ROWS]))
 
 
@@ -157,6 +157,16 @@ def _waits(build: RecordedBuild) -> BriefTable:
 def cpu_text(job: JobRecord) -> str:
     """A job's CPU time; empty where nobody measured it."""
     return "" if job.cpu is None else format_duration(job.cpu)
+
+
+def peak_text(job: JobRecord) -> str:
+    """The most that a job held, with a mark where it may have been more or was less; empty where nobody knows."""
+    return job.known_peak.text if job.known_peak is not None else ""
+
+
+def peak_rank(job: JobRecord) -> tuple[int, int]:
+    """Sorts jobs by the most that they held."""
+    return job.known_peak.rank if job.known_peak is not None else (0, 0)
 
 
 def size(peak: int) -> str:

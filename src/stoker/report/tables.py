@@ -36,6 +36,7 @@ def job_row(build: RecordedBuild, job: JobRecord) -> dict[str, Any]:
         "frozen": round(sum(b - a for a, b in job.stops), 3),
         "cpu_seconds": None if job.cpu is None else round(job.cpu, 3),
         "peak_bytes": job.peak,
+        "limit_bytes": job.limit,
         "scheduler": job.sid,
     }
 
@@ -54,7 +55,7 @@ def jsonl(build: RecordedBuild) -> Iterator[str]:
 
 COLUMNS = (
     *("jid", "output", "tool", "class", "outcome", "killed_by", "born", "began", "ended", "seconds", "waited"),
-    *("frozen", "cpu_seconds", "peak_bytes", "scheduler"),
+    *("frozen", "cpu_seconds", "peak_bytes", "limit_bytes", "scheduler"),
 )
 """Keys of `job_row`, in the order of the columns."""
 

@@ -19,6 +19,7 @@ from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.recorded_build import progress
 from stoker.cli.recorded_screens import full_screen_fits, show_history
 from stoker.config.paths import build_paths, history_path
+from stoker.model.known_peak import limit_text
 from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
 from stoker.model.tool import TOOL_NAMES, tool_name
@@ -148,16 +149,18 @@ def _print_jobs(states: Sequence[BuildState], count: int) -> None:
     heaviest: dict[str, FinishedJob] = {}
     for job in (job for state in states for job in state.history.heaviest if _succeeded(job, state)):
         known = heaviest.get(job.output)
-        if known is None or (job.peak_rss or 0) > (known.peak_rss or 0):
+        if known is None or _rank(job) > _rank(known):
             heaviest[job.output] = job
-    jobs = sorted(heaviest.values(), key=lambda job: -(job.peak_rss or 0))[:count]
+    jobs = sorted(heaviest.values(), key=_rank, reverse=True)[:count]
     if jobs:
         print(f"\n{'peak':>9}  {'took':>8}  {'tool':<7}  heaviest jobs")
     for job in jobs:
-        tool = tool_name(job.tool, job.output, is_c=job.is_c)
-        print(
-            f"{format_bytes(job.peak_rss or 0):>9}  {format_duration(job.seconds):>8}  {tool:<7}  {clean(job.output)}"
-        )
+        tool, peak = tool_name(job.tool, job.output, is_c=job.is_c), job.peak.text if job.peak is not None else ""
+        print(f"{peak:>9}  {format_duration(job.seconds):>8}  {tool:<7}  {clean(job.output)}")
+
+
+def _rank(job: FinishedJob) -> tuple[int, int]:
+    return job.peak.rank if job.peak is not None else (0, 0)
 
 
 def _build_line(line: TrendLine) -> str:
@@ -202,6 +205,7 @@ def _job_as_json(job: KnownJob) -> dict[str, object]:
         "output": job.output,
         "tool": job.tool,
         "peak": round(job.peak),
+        "bound": not job.runs,
         "cpu_seconds": round(job.seconds, 2),
         "runs": job.runs,
         "used": job.used,
@@ -230,7 +234,8 @@ def _print(path: Path, known: Known) -> None:
         print(f"\n{'peak':>9}  {'CPU time':>8}  {'runs':>4}  {'last run':<10}  {'tool':<7}  output")
     for job in known.heaviest:
         day = time.strftime("%Y-%m-%d", time.localtime(job.used))
+        peak = format_bytes(job.peak) if job.runs else limit_text(job.peak)
         print(
-            f"{format_bytes(job.peak):>9}  {format_duration(job.seconds):>8}  {job.runs:>4}  {day:<10}"
+            f"{peak:>9}  {format_duration(job.seconds):>8}  {job.runs:>4}  {day:<10}"
             f"  {_tool(job.tool, job.output):<7}  {clean(job.output)}"
         )

@@ -22,7 +22,7 @@ GROWTH = 128 * 2**20
 170 MiB (measured). No faster growth is assumed where nobody looked."""
 
 LEAST_SPAN = 0.4
-"""CPU seconds. A compiler takes memory in steps; over a shorter time a single step would look like a fast climb."""
+"""CPU seconds. A compiler takes memory in steps; over a shorter time a single step would look like fast growth."""
 
 MARGIN = 1.5
 """What is assumed of an unseen job, as a multiple of what was seen of others. Memory in use is watched, so a bound that

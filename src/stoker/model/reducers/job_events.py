@@ -7,6 +7,7 @@ from collections.abc import Callable
 from stoker.model import events as ev
 from stoker.model.evolve import evolve
 from stoker.model.killed import death_of
+from stoker.model.known_peak import limit_of
 from stoker.model.reducers import Reducers, scheduler_events
 from stoker.model.reducers.kill_events import with_end, with_lost
 from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, HeldJob, Job, JobHistory, Scheduler
@@ -156,7 +157,8 @@ def _job_finished(state: BuildState, e: ev.JobFinished, time: float) -> BuildSta
         state = with_end(state, death, e.output, e.jid, e.peak_rss)
     by = None if death is None else death.by
     is_c = seen is not None and seen.is_c
-    job = FinishedJob(e.output, e.tool, e.seconds, time, fate, e.peak_rss, e.jid, e.sid, by, stood, is_c)
+    limit = limit_of(e.lesson)
+    job = FinishedJob(e.output, e.tool, e.seconds, time, fate, e.peak_rss, e.jid, e.sid, by, stood, is_c, limit)
     state = evolve(state, history=_with_finished(state.history, job))
     if e.host and fate == "ok":
         state = _with_host(state, e.host)
@@ -195,8 +197,8 @@ def _with_finished(history: JobHistory, job: FinishedJob) -> JobHistory:
         by_tool = {**by_tool, job.tool: by_tool.get(job.tool, 0) + 1}
     return JobHistory(
         _with_recent(history.recent, job),
-        _ranked(history.heaviest, job, lambda j: j.peak_rss or 0) if job.peak_rss else history.heaviest,
-        _ranked(history.slowest, job, lambda j: j.seconds),
+        _ranked(history.heaviest, job, _peak_rank) if job.peak_rss else history.heaviest,
+        _ranked(history.slowest, job, lambda j: (j.seconds,)),
         by_tool,
     )
 
@@ -210,8 +212,12 @@ def _with_recent(recent: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[Fin
     return (*recent[:oldest], *recent[oldest + 1 :], job)
 
 
+def _peak_rank(job: FinishedJob) -> tuple[int, int]:
+    return job.peak.rank if job.peak is not None else (0, 0)
+
+
 def _ranked(
-    top: tuple[FinishedJob, ...], job: FinishedJob, size: Callable[[FinishedJob], float]
+    top: tuple[FinishedJob, ...], job: FinishedJob, size: Callable[[FinishedJob], tuple[float, ...]]
 ) -> tuple[FinishedJob, ...]:
     """Return the largest jobs so far with `job` among them if it belongs there; of equals, the one that ended first
     leads."""

@@ -5,6 +5,7 @@ Does not know Textual. The screen's last line is left to the footer.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -226,11 +227,12 @@ def _counts(p: Progress, room: int) -> str:
 
 def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]:
     """Return the heaviest and the slowest jobs, as far as there is room."""
-    # What was seen of a job too short to measure is no peak: it would stand among figures without one.
-    heaviest = sorted(state.history.heaviest, key=lambda job: not job.is_measured)
-    slowest = list(state.history.slowest)
+    heaviest, slowest = list(state.history.heaviest), list(state.history.slowest)
     if room < 4 or not slowest:
         return []
+    if heaviest and all(job.peak is None for job in heaviest):
+        said = [BLANK, _none_measured(state, width)]
+        return [*said, BLANK, *_ranking(_title("slowest", slowest), slowest, width, room - 3, g)]
     if width >= 110 and heaviest:
         half = (width - 3) // 2
         left = _ranking(_title("heaviest", heaviest), heaviest, half, room - 1, g)
@@ -247,6 +249,13 @@ def _rankings(state: BuildState, width: int, room: int, g: Glyphs) -> list[Line]
     return lines
 
 
+def _none_measured(state: BuildState, width: int) -> Line:
+    """Return what replaces a list of the heaviest jobs of which nobody knows what they held."""
+    longest = max(job.seconds for job in state.history.heaviest)
+    held = f"; the build held {format_bytes(state.memory.build_peak)} at most" if state.memory.build_peak else ""
+    return fit((Part(f"no job ran for over {math.ceil(longest)} s, too short to measure{held}"),), width)
+
+
 def _title(which: str, jobs: list[FinishedJob]) -> str:
     """Return the title of a list; if a job in it was frozen, it says that times exclude that."""
     return f"{which} jobs" + (", minus time frozen" if any(job.stood for job in jobs) else "")
@@ -254,7 +263,9 @@ def _title(which: str, jobs: list[FinishedJob]) -> str:
 
 def _ranking(title: str, jobs: list[FinishedJob], width: int, rows: int, g: Glyphs) -> list[Line]:
     names = distinct_names(job.output for job in jobs)
-    tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad("peak", PEAK_CELLS, right=True), "text_dim")]
+    measured = any(job.peak is not None for job in jobs)
+    head = "peak" if measured else ""
+    tail = [Part(" " + pad("tool", 5) + pad("time", 8, right=True) + pad(head, PEAK_CELLS, right=True), "text_dim")]
     lines = [section(title, width, g, tail)]
     marks = {
         "failed": Part(f"{g.fail} ", "error"),
@@ -262,7 +273,7 @@ def _ranking(title: str, jobs: list[FinishedJob], width: int, rows: int, g: Glyp
         "killed": Part(f"{g.killed} ", "killed"),
     }
     for job in jobs[: max(0, rows - 1)]:
-        peak = peak_text(job) or g.dash
+        peak = (peak_text(job) or g.dash) if measured else ""
         cells = [
             Part(" " + pad(tool_name(job.tool, job.output, is_c=job.is_c), 5), TOOL_INKS[job.tool]),
             Part(pad(format_duration(job.seconds), 8, right=True)),

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from stoker.model.job_tree import MAX_NAME, ProcessTree
 from stoker.model.killed import death_of
+from stoker.model.known_peak import LEAST_MEASURED, SURELY_MEASURED
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.tool import tool_name
@@ -92,9 +93,11 @@ def last_details(job: Job, state: BuildState, width: int) -> list[Line]:
 
 def _most(peak: int, ended: FinishedJob | None) -> str:
     """Return what an ended job held at most, as far as anybody saw it."""
-    if ended is None or not ended.may_have_held_more:
+    if ended is None or ended.seconds >= SURELY_MEASURED:
         return f"at most {format_bytes(peak)}"
-    why = "its memory is read once a second" if ended.is_measured else "too short to be measured"
+    why = "its memory is read once a second" if ended.seconds >= LEAST_MEASURED else "too short to be measured"
+    if ended.peak is not None and ended.peak.how == "less":
+        return f"{format_bytes(ended.peak.bytes)} or less: {why}; by how such jobs grow"
     return f"{format_bytes(peak)} or more: {why}"
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from stoker.model.known_peak import LEAST_MEASURED
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
@@ -233,12 +234,11 @@ def _finished_line(job: FinishedJob, named: str, columns: list[Column], width: i
 
 
 def peak_text(job: FinishedJob) -> str:
-    """Return the peak memory of a job, with a + if it may have been more, or that it was too short to measure; empty if
-    nobody saw a longer one."""
-    if not job.is_measured:
-        return UNMEASURED
-    more = "+" if job.may_have_held_more else ""
-    return format_bytes(job.peak_rss) + more if job.peak_rss else ""
+    """Return the peak memory of a job, with a + if it may have been more, what it was less than if it was too short to
+    measure, or that it was; empty if nobody saw a longer one."""
+    if job.peak is not None:
+        return job.peak.text
+    return UNMEASURED if job.seconds < LEAST_MEASURED else ""
 
 
 def _end_of(job: FinishedJob, g: Glyphs) -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 
 from stoker.model.cache_use import CacheUse
+from stoker.model.known_peak import SURELY_MEASURED
 from stoker.model.progress import progress_of
 from stoker.model.samples import GpuSample, MachineSample, RamDisk
 from stoker.model.state import BuildState, build_cpu
@@ -95,11 +96,13 @@ def _taken(state: BuildState, width: int, g: Glyphs) -> list[Line]:
 
 
 def most_memory(state: BuildState) -> str:
-    """Return the memory peaks."""
+    """Return the memory peaks; of a build of a few seconds the least, since memory is read once a second."""
     memory = state.memory
     if not memory.used_peak:
         return "not measured: the build had ended before"
-    return f"at most {format_bytes(memory.build_peak)} by the build, {format_bytes(memory.used_peak)} in all"
+    brief = state.ended is not None and state.ended - state.started < SURELY_MEASURED
+    own = f"{format_bytes(memory.build_peak)} or more" if brief else f"at most {format_bytes(memory.build_peak)}"
+    return f"{own} by the build, {format_bytes(memory.used_peak)} in all"
 
 
 def written(state: BuildState) -> str:

@@ -333,7 +333,8 @@ def _jobs_at(state: BuildState, at: float) -> Iterator[_Known]:
     ended = {(job.output, job.ended): job for job in (*history.recent, *history.heaviest, *history.slowest)}
     for past in ended.values():
         if past.ended - past.stood - past.seconds <= at <= past.ended:
-            yield _Known((past.peak_rss or 0) * past.is_measured, past.output, past.output in frozen, ended=True)
+            peak = past.peak.rank[0] if past.peak is not None else 0
+            yield _Known(peak, past.output, past.output in frozen, ended=True)
     for job in (*state.jobs.values(), *state.leaving.values()):
         if job.running_since is not None and job.running_since <= at:
             now_frozen = job.frozen_at is not None and job.frozen_at <= at
