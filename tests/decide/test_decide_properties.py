@@ -22,7 +22,8 @@ from stoker.decide.policy.turn import soloist
 
 UNITS = ("B", "KiB", "MiB", "GiB")
 
-gib = st.floats(0, 12)
+gib = st.floats(0, 12).map(lambda size: round(size * GIB) / GIB)
+"""In whole bytes, as memory is measured."""
 spreads = st.sampled_from([0.0, 0.2, 0.6])
 
 
