@@ -89,6 +89,8 @@ class BuildLoop:
         self._scan = Scan({}, {})
         self._scanned = 0.0
         """When the last scan began, by the monotonic clock."""
+        self._ended_since: set[int] = set()
+        """The processes of jobs that have exited since then."""
         self._others: dict[str, Process] = {}
         """The foreign ninja that was last warned about, by the folder that both build in."""
 
@@ -97,6 +99,7 @@ class BuildLoop:
     def scan(self) -> None:
         """Scan the processes. The supervisor has announced the step of every command with a scheduler here."""
         self._scanned = time.monotonic()
+        self._ended_since.clear()
         self._scan = self._senses.scan(job.job.key for job in self._jobs.on_deck())
 
     async def tick(self, now: float, *, whole: bool) -> list[ev.Event]:
@@ -201,6 +204,7 @@ class BuildLoop:
             jobs.append(self._jobs.exit(use.job.key, self._last_tick, time.time()))
         for job in jobs:
             if job is not None:
+                self._ended_since.update(job.pids)
                 self._gate.exited(job)
                 self._credit(job)
         return sum(job is not None for job in jobs)
@@ -425,7 +429,7 @@ class BuildLoop:
         """Measure the machine and the build, and use both for the decisions that follow."""
         parts, memory = self._parts, self._parts.memory
         held, busy = self._jobs.held_bytes(), bool(scan.schedulers)
-        measured = parts.sampler.sample(scan.processes, now, jobs=held, busy=busy)
+        measured = parts.sampler.sample(scan.processes, now, jobs=held, busy=busy, ended=self._ended_since)
         parts.expected.set_cores(measured.machine.cpu_available)
         parts.level.set_cores(measured.machine.cpu_available)
         parts.level.core_watch.see(measured.machine, measured.cpu)

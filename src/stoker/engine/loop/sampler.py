@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from stoker.model.samples import MachineSample
@@ -47,13 +47,16 @@ class Sampler:
         self._pids: tuple[int, ...] = ()
         self._cpu, self._held_load = BuildCpu(), HeldLoad()
 
-    def sample(self, processes: Mapping[int, Process], now: float, *, jobs: int, busy: bool) -> Measured:
-        """What is measured at Unix time `now`. Jobs hold `jobs` bytes; `busy`: a scheduler runs."""
+    def sample(
+        self, processes: Mapping[int, Process], now: float, *, jobs: int, busy: bool, ended: Collection[int] = ()
+    ) -> Measured:
+        """What is measured at Unix time `now`. Jobs hold `jobs` bytes; `busy`: a scheduler runs; `ended`: those of the
+        processes that have ended since they were read, with jobs that hold nothing any more."""
         if not 0 <= now - self._written_at < WRITTEN_EVERY:
             self._written_at = now
             self._pids = tuple(processes)
             self.count_written()
-        held = held_by(processes.values())
+        held = held_by(process for process in processes.values() if process.pid not in ended)
         activity = "" if busy else _activity(processes)
         alone = {} if busy else compilers(processes.values(), now)
         machine = self._machine.read(now, held, jobs, load_held=round(self._held_load.measure(processes, now), 2))
