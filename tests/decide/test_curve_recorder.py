@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stoker.decide.memory.curve_recorder import KEPT, CurveRecorder, RecordedCurve
 from stoker.decide.memory.curves import MAX_POINTS, Curve, Point
-from stoker.decide.memory.seen_growth import BASE, GROWTH, MARGIN
+from stoker.decide.memory.seen_growth import BASE, FASTEST, GROWTH, MARGIN
 
 MIB = 2**20
 GIB = 2**30
@@ -101,12 +101,12 @@ def test_a_compiler_between_two_samples_was_small_and_how_small_is_a_guess(tool:
     assert never_seen is not None
     assert never_seen.guessed
     assert Curve(never_seen.points).duration == 0.5
-    assert BASE < Curve(never_seen.points).peak <= BASE + GROWTH
+    assert BASE < Curve(never_seen.points).peak <= BASE + FASTEST.get(tool, GROWTH)
     waited_on_deck = record([(0.0, MIB)] * 300, seconds=300.0, ran=0.0, tool=tool)
     assert waited_on_deck is not None
     assert waited_on_deck.guessed
     assert Curve(waited_on_deck.points).duration <= 1.0
-    assert Curve(waited_on_deck.points).peak <= BASE + GROWTH
+    assert Curve(waited_on_deck.points).peak <= BASE + FASTEST.get(tool, GROWTH)
 
 
 @pytest.mark.parametrize("tool", ["archive", "other"])
@@ -230,6 +230,14 @@ def test_a_job_that_nobody_saw_is_bounded_by_how_its_like_were_seen_to_grow() ->
     assert peak(of_c(3).finish(1, ("nvcc", ""), 0.77)) > 100 * MIB
 
 
+def test_many_small_jobs_do_not_make_a_larger_one_look_small() -> None:
+    """600 small tests beside libarchive's own files, which hold 40 to 60 MiB after half a second to two."""
+    recorder = of_c(1)
+    for _ in range(40):
+        recorder.grown.note(C, [Point(0.0, 16 * MIB), Point(0.2, 17 * MIB), Point(0.3, 18 * MIB)])
+    assert peak(recorder.finish(1, C, 0.9)) > 44 * MIB
+
+
 def test_a_single_sample_is_completed_as_its_like_grew() -> None:
     """test_write_format_iso9660.c.o: 34 MiB after 0.75 CPU seconds became 135 MiB at its end."""
     recorder = of_c(3)
@@ -254,7 +262,7 @@ def test_a_compiler_of_which_only_the_driver_was_seen_held_more() -> None:
     driver = record([(0.6, 4.7 * MIB), (1.5, 8.7 * MIB)], 2.0, ran=1.9, tool="nvcc")
     assert driver is not None
     assert driver.guessed
-    assert peak(driver) > 100 * MIB
+    assert peak(driver) > 185 * MIB
     assert peak(record([(0.6, 4.7 * MIB), (1.5, 8.7 * MIB)], 2.0, ran=1.9, tool="other")) < 20 * MIB
 
 

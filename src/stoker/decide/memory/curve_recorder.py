@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from stoker.decide.memory.curves import Point, flat, simplified
-from stoker.decide.memory.seen_growth import BASE, GROWTH, LEAST_SPAN, MARGIN, Kind, SeenGrowth, growth_of
+from stoker.decide.memory.seen_growth import BASE, GROWTH, LEAST_SPAN, Kind, SeenGrowth
 from stoker.model.tool import COMPILERS
 
 KEPT = 64
@@ -194,10 +194,8 @@ class CurveRecorder:
         if len(points) > 1:
             before, last = points[-2:]
             return min((last.size - before.size) / (last.age - before.age), GROWTH)
-        if kind[0] not in GROWS:
-            return 0.0
-        mean, usual = growth_of(points), self.grown.rate(kind)
-        return min(usual, MARGIN * mean) if mean > 0 else usual
+        # A single one shows only a mean: compilers read sources first, and grow faster later.
+        return self.grown.rate(kind) if kind[0] in GROWS else 0.0
 
 
 def _level(points: list[Point], held: float, seconds: float) -> tuple[Point, ...]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from stoker.decide.memory.curves import Point
@@ -21,15 +22,15 @@ GROWTH = 128 * 2**20
 """Bytes that a compiler takes per CPU second at first: g++ on flash-attention's flash_api.cpp 105 to 130 MiB, cudafe++
 170 MiB (measured). No faster growth is assumed where nobody looked."""
 
+FASTEST: Mapping[str, float] = MappingProxyType({"nvcc": 200 * 2**20})
+"""The same for tools that grow faster: cicc, the largest pass of nvcc, up to 200 MiB (measured)."""
+
 LEAST_SPAN = 0.4
 """CPU seconds. A compiler takes memory in steps; over a shorter time a single step would look like fast growth."""
 
 MARGIN = 1.5
 """What is assumed of an unseen job, as a multiple of what was seen of others. Memory in use is watched, so a bound that
 is a little too low costs a freeze; one that is far too high keeps jobs waiting in every build."""
-
-USUAL = 0.9
-"""The share of measured jobs that grew no faster than what the margin is added to."""
 
 ENOUGH = 3
 """Measured jobs of a kind that are needed to say something about one more."""
@@ -77,8 +78,8 @@ class SeenGrowth:
     def rate(self, kind: Kind) -> float:
         """Return the bytes per CPU second that an unseen job of a kind may have taken."""
         seen = self._enough(kind) or self._enough((kind[0], ""))
-        growths = sorted(course.growth for course in seen)
-        return min(GROWTH, MARGIN * growths[math.ceil(USUAL * len(growths)) - 1]) if growths else GROWTH
+        fastest = FASTEST.get(kind[0], GROWTH)
+        return min(fastest, MARGIN * max(course.growth for course in seen)) if seen else fastest
 
     def most(self, kind: Kind, seconds: float) -> float:
         """Return the bytes that an unseen job of this duration held at most, by similar ones; infinite if too few are
