@@ -406,7 +406,13 @@ def test_the_band_is_wide_before_a_folder_whose_like_differ_much(plan_of: Write)
     plan = plan_of({f"{folder}/{n}.o": (0, UNKNOWN) for folder in "abc" for n in range(20)}, [()])
     alike, unlike = after_two_folders(plan, 4.0, 4.0), after_two_folders(plan, 1.0, 7.0)
     assert alike.high / alike.low < 2.5
-    assert unlike.low < 5.0 * 2.0 < 5.0 * 6.0 < unlike.high, "files of 2 and of 6 seconds are as likely"
+    assert unlike.low < 5.0 * 2.5 < 5.0 * 7.0 < unlike.high, "files of 2.5 and of 7 seconds are as likely"
+
+
+def test_a_new_folder_is_expected_to_be_like_the_ones_that_ended_last(plan_of: Write) -> None:
+    """Libraries come after those that they include: light ones at the start say less about what is left."""
+    plan = plan_of({f"{folder}/{n}.o": (0, UNKNOWN) for folder in "abc" for n in range(20)}, [()])
+    assert after_two_folders(plan, 1.0, 7.0).seconds > 1.2 * after_two_folders(plan, 7.0, 1.0).seconds
 
 
 def test_history_is_asked_for_and_corrected(plan_of: Write) -> None:

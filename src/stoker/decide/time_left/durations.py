@@ -273,7 +273,10 @@ class Durations:
         self._weighed: dict[Class, list[_Ended]] = {}
         """Ended jobs without stated seconds."""
         self._ended_kinds: set[str] = set()
-        self._ended_folders: set[Class] = set()
+        self._ended = 0
+        """How many jobs without stated seconds have ended."""
+        self._ended_folders: dict[Class, int] = {}
+        """By folder, how many of those had when the last one in it did."""
         self._alone = False
         self._pace = 1.0
         self._supposed = Took()
@@ -293,7 +296,8 @@ class Durations:
         if job.of.by == "size":
             self._weighed.setdefault(job.of, []).append(_Ended(job.stated, seconds, elsewhere))
             self._ended_kinds.add(job.of.kind)
-            self._ended_folders.add(_folder(job.of))
+            self._ended += 1
+            self._ended_folders[_folder(job.of)] = self._ended
             return
         for known in (self._stated,) if elsewhere else (self._stated, self._stated_here):
             known[job.of] = known.get(job.of, Took()).plus(job.stated, seconds, FADES)
@@ -450,11 +454,15 @@ class Durations:
         self._factors = factors | families | stated
 
     def _fit_kinds(self, folders: Mapping[Class, _Shown]) -> None:
-        """Compute the factors of kinds, from those of their folders and from what the history says."""
+        """Compute the factors of kinds, from those of their folders and from what the history says.
+
+        Folders whose last jobs ended late count more: libraries come after those that they include, so what is left is
+        more like them.
+        """
         kinds: dict[str, list[tuple[float, float]]] = {}
         plain: list[tuple[float, float]] = []
         for of, shown in folders.items():
-            sure = _certainty(shown)
+            sure = _certainty(shown) * self._recency(of)
             kinds.setdefault(of.kind, []).append((sure, shown.ratio))
             plain.append((sure, shown.seconds / (shown.jobs * _plain(of))))
         remembered = [(1.0, self._supposed.seconds / self._supposed.stated)] if self._supposed.jobs else []
@@ -464,6 +472,11 @@ class Durations:
         self._kinds = {"": compiled, SIZELESS: min(whole, MOST_BY_SIZE * _mean([*plain, *remembered]))}
         for kind, pairs in kinds.items():
             self._kinds[kind] = _mean([(1.0, self._every_kind(kind)), *pairs])
+
+    def _recency(self, folder: Class) -> float:
+        """Return how late in the build the last job of a folder has ended, by the jobs until then: 0 to 1; 1 while its
+        first ones run."""
+        return self._ended_folders.get(folder, self._ended) / self._ended if self._ended else 1.0
 
     def _seen_compiling(self) -> bool:
         """Whether a compilation without stated seconds has ended."""
