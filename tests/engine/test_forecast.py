@@ -113,6 +113,9 @@ class Build:
         event = ev.JobFinished(jid, 1, output, _tool(output), seconds, outcome, host=host, elsewhere=before)
         self.tell(now, replace(event, cpu_seconds=cpu))
 
+    def jid(self, output: str) -> int:
+        return self._jids[output]
+
     def fails(self, now: float, output: str) -> None:
         """The build's output says so."""
         self.tell(now, ev.FailureFound(output, "c++", 1, (), 0, 0))
@@ -569,6 +572,20 @@ def killed_at_half(plan: Plan) -> Build:
     build.tell(29.0, ev.JobKilled("d/2.o", "shed", GIB, 3))
     build.end(30.0, "d/2.o", 10.0, "failed")
     return build
+
+
+def test_the_seconds_of_killed_jobs_are_no_progress(plan_of: Write) -> None:
+    """Two run at a time, and one of them is killed for memory each time: a build with 17 such kills was said to take
+    two thirds of what it took."""
+    build = Build(Forecast(), plan_of(objects(24), [()]), cores=2.0)
+    for n in range(6):
+        now = 10.0 * n
+        build.start(now, f"d/{n}.o")
+        build.start(now, "d/23.o")
+        build.tell(now + 10.0, ev.JobKilled("d/23.o", "shed", GIB, build.jid("d/23.o")))
+        build.end(now + 10.0, "d/23.o", 10.0, "failed")
+        build.end(now + 10.0, f"d/{n}.o", 10.0)
+    assert build.left(60.0).seconds == pytest.approx(180.0, rel=0.2)
 
 
 def test_what_was_killed_runs_again_and_takes_its_time(plan_of: Write) -> None:

@@ -286,7 +286,7 @@ class Forecast:
         self._late.append((now, event))
         while self._late[0][0] < now - LATE_SECONDS:
             self._late.popleft()
-        if event.outcome != "dropped":
+        if event.outcome != "dropped" and not self._was_killed(event):  # what was killed has to be done again
             self._spent += event.seconds
             self._places.end(event, now)
         if event.outcome == "ok" and event.counted:
