@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 
 from decide.builds import GIB, acts, candidate, curve, light, live, view
 from stoker.decide.memory.curves import Curve
+from stoker.decide.policy import emergency
 from stoker.decide.policy.admission import PATIENCE, STARVED
+from stoker.decide.policy.ample import is_ample
 from stoker.decide.policy.decide import decide, level_of, rule
 from stoker.decide.policy.emergency import alarm
 from stoker.decide.policy.situation import LOOK_AHEAD, Situation, age_order
@@ -97,6 +100,22 @@ def test_what_the_brakes_ask_for_is_the_beginning_of_the_whole_promise(seen: Vie
     assert brakes.soon.mean[:LOOK_AHEAD] == whole.mean[:LOOK_AHEAD]
     for job in brakes.by_age[:1]:
         assert brakes.outlook_soon(job).mean[:LOOK_AHEAD] == Situation(seen).outlook(job).mean[:LOOK_AHEAD]
+
+
+@settings(max_examples=300)
+@given(views(), st.floats(1, 20))
+def test_the_quick_look_at_ample_memory_decides_what_the_brakes_would(seen: View, more: float) -> None:
+    for view_of in (seen, replace(seen, budget=seen.budget * more, available=seen.available * more)):
+        with mock.patch.object(emergency, "is_ample", return_value=False):
+            thorough = rule(view_of, 100.0)
+        assert rule(view_of, 100.0) == thorough
+
+
+def test_memory_that_all_could_take_at_their_fastest_is_ample() -> None:
+    jobs = [live(n, curve((0, 0.1), (60, 2), spread=0.3, time_spread=0.5)) for n in range(4)]
+    assert is_ample(Situation(view(jobs, ram=64)), 62 * GIB)
+    assert not is_ample(Situation(view(jobs, ram=64)), 1 * GIB), "they may pass this line"
+    assert not is_ample(Situation(view(jobs, ram=64, available=2)), 62 * GIB), "the oldest needs what is left"
 
 
 @given(views(), st.floats(1, 8))

@@ -87,21 +87,23 @@ def from_birth(curve: Curve, width: float = 1.0) -> Outlook:
 
 def outlook(standing: Standing, slots: int = SLOTS) -> Outlook:
     """Return what a job is expected to hold from now on, for no more than so many slots."""
-    # The weighted courses at each pace: their mean, and the variance between them plus that of the sizes.
-    least, courses = standing.least, _courses(standing, EDGES[1 : slots + 1])
-    if len(courses) == 1:
-        mean = most = courses[0]
-        variance = doubt = [_doubt(m, standing) for m in mean]
-    else:
+    # The weighted courses at each pace: their mean, and the variance between them plus that of the sizes. What is held
+    # now is measured, so only the change is uncertain.
+    least, spread, courses = standing.least, standing.spread, _courses(standing, EDGES[1 : slots + 1])
+    mean, most = courses[0], courses[0]
+    variance = doubt = [(spread * (size - least)) ** 2 for size in mean]
+    if len(courses) > 1:
         (_, likely), (_, side), _ = PACES
-        mean = [likely * a + side * (b + c) for a, b, c in zip(*courses, strict=True)]
-        most = list(map(max, *courses))
-        variance = [
-            likely * (a - m) ** 2 + side * ((b - m) ** 2 + (c - m) ** 2) + _doubt(m, standing)
-            for a, b, c, m in zip(*courses, mean, strict=True)
-        ]
-        doubt = [_doubt(m, standing) for m in most]
-    # What is held now is measured: the first slot shows no less, and no error of the class changes it.
+        mean, most, variance, doubt = [], [], [], []
+        # One loop for all: thirty jobs are asked for each second while memory may become short.
+        for a, b, c in zip(*courses, strict=True):
+            expected, largest = likely * a + side * (b + c), max(a, b, c)
+            mean.append(expected)
+            most.append(largest)
+            apart = likely * (a - expected) ** 2 + side * ((b - expected) ** 2 + (c - expected) ** 2)
+            variance.append(apart + (spread * (expected - least)) ** 2)
+            doubt.append((spread * (largest - least)) ** 2)
+    # The first slot shows no less than what is held now, and no error of the class changes that.
     if least > 0 and mean:
         mean, most = [max(mean[0], least), *mean[1:]], [max(most[0], least), *most[1:]]
     if standing.bias:
@@ -112,19 +114,13 @@ def outlook(standing: Standing, slots: int = SLOTS) -> Outlook:
 
 def _courses(standing: Standing, ends: Sequence[float]) -> list[list[float]]:
     """Return what the job holds in each slot up to these ends at each of the PACES, all of the same length."""
-    curve, position, pace, scale = standing.curve, standing.position, standing.pace, standing.scale
     if standing.time_spread <= 0:
-        return [_course(curve, position, pace, scale, ends)]
-    courses = [_course(curve, position, pace * math.exp(by * standing.time_spread), scale, ends) for by, _ in PACES]
+        return [_course(standing, standing.pace, ends)]
+    courses = [_course(standing, standing.pace * math.exp(by * standing.time_spread), ends) for by, _ in PACES]
     length = max(map(len, courses))
     for course in courses:
         course += [0.0] * (length - len(course))
     return courses
-
-
-def _doubt(size: float, standing: Standing) -> float:
-    """Return the variance from the spread of sizes: what is held now is measured, only the change is uncertain."""
-    return (standing.spread * (size - standing.least)) ** 2
 
 
 def _biased(sizes: list[float], standing: Standing) -> list[float]:
@@ -133,8 +129,9 @@ def _biased(sizes: list[float], standing: Standing) -> list[float]:
     return [more * size - standing.bias * least if size > least else min(more * size, least) for size in sizes]
 
 
-def _course(curve: Curve, position: float, pace: float, scale: float, ends: Sequence[float]) -> list[float]:
+def _course(standing: Standing, pace: float, ends: Sequence[float]) -> list[float]:
     """Return the largest size in each slot up to these ends if the job continues at this pace."""
+    curve, position, scale = standing.curve, standing.position, standing.scale
     ages, sizes = curve.ages, curve.sizes
     after, count = bisect_right(ages, position), len(ages)
     course: list[float] = []

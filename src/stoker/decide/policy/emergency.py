@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stoker.decide.policy.ample import is_ample
 from stoker.decide.policy.situation import LOOK_AHEAD, Situation, age_order
 from stoker.decide.policy.snapshot import Decision, LiveJob, View
 from stoker.model.units import format_bytes
@@ -117,6 +118,8 @@ def brake(situation: Situation) -> Decision | None:
         return None
     # No running job is stopped for what a RAM disk may hold later: once it does, less is available anyway.
     line = situation.capacity + view.ramdisk.growth + BRAKE_SHARE * view.reserve
+    if is_ample(situation, line):
+        return None
     early = any(j.early for j in order[1:])
     if early:
         ahead, most = EARLY_AHEAD, max(situation.soon.mean[:EARLY_AHEAD])
@@ -204,7 +207,7 @@ def _shortage(situation: Situation, ahead: int, *, doubt: bool) -> str:
 
 def alarm(situation: Situation) -> str:
     """Say in numbers what is wrong with the machine's memory; empty if nothing is."""
-    view, surge = situation.view, situation.surge(situation.view.running)
+    view, surge = situation.view, situation.running_surge
     left, last = format_bytes(view.available), LAST_SHARE * view.floor
     if view.available < view.floor:
         return f"{left} left, below the floor of {format_bytes(view.floor)}"

@@ -142,8 +142,12 @@ class Situation:
         """Return what a live job is expected to hold in the next LOOK_AHEAD slots if it continues now."""
         return self._outlooks.get(job.jid) or self._look_out(job, LOOK_AHEAD)
 
+    def is_small(self, job: LiveJob) -> bool:
+        """Return whether it counts with its peak for its whole life."""
+        return job.curve.peak <= self.small and job.rss <= self.small
+
     def _look_out(self, job: LiveJob, slots: int = SLOTS) -> Outlook:
-        if job.curve.peak <= self.small and job.rss <= self.small:
+        if self.is_small(job):
             curve = job.curve
             most = max(job.rss, curve.still(job.age) * _safe(curve))
             return _plain(most, max(1.0, _MORE * (curve.duration - job.age)))
@@ -176,6 +180,11 @@ class Situation:
         """Return by how much these jobs together may grow before a tick's actions take effect."""
         rises = ((job.rise * self._weight(job), job.cores) for job in jobs if job.rise)
         return _shared(rises, self.view.cores) * SURGE
+
+    @cached_property
+    def running_surge(self) -> float:
+        """The surge of all running jobs."""
+        return self.surge(self.view.running)
 
     def measured_growth(self) -> tuple[int, float]:
         """Return how many running jobs were last measured to grow, and the bytes per second that they can add."""
