@@ -310,6 +310,12 @@ class TestBrake:
         assert "too little for the oldest job to reach its peak" in decision.why
         assert acts(asked(view(jobs, available=8.0)), "freeze") == []
 
+    def test_a_job_that_sleeps_climbs_no_faster_than_it_is_awake(self) -> None:
+        """The oldest needs 5 GiB more. In four seconds the other takes 1.6 if it computes, 0.2 if it mostly sleeps."""
+        oldest, other = live(1, kernel(peak=9), 30), live(2, kernel(peak=9), 50)
+        assert acts(asked(view([oldest, other], available=5.7)), "freeze") == [2]
+        assert asked(view([oldest, replace(other, wants=0.1)], available=5.7)) == ()
+
     def test_jobs_that_end_as_fast_as_others_climb_take_no_room_from_the_oldest(self) -> None:
         ramp = curve((0, 0.1), (8, 1.0))
         steady = [live(n, ramp, 8 - n / 2) for n in range(1, 16)]

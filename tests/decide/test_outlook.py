@@ -30,6 +30,14 @@ def test_a_slower_pace_moves_the_peak_away() -> None:
     assert slow.index(max(slow)) > sure.index(max(sure))
 
 
+def test_a_sleeping_job_reaches_its_peak_no_more_than_four_seconds_later() -> None:
+    awake, asleep = Standing(kernel(), position=40), Standing(kernel(), position=40, awake=0.1)
+    assert outlook(asleep).mean[3] == pytest.approx(kernel().value(40.4))
+    assert outlook(asleep).peak == outlook(awake).peak
+    assert outlook(awake).peak_slot < outlook(asleep).peak_slot
+    assert EDGES[outlook(asleep).peak_slot] <= EDGES[outlook(awake).peak_slot + 1] + 4
+
+
 def test_doubt_about_time_flattens_the_peak_and_shows_as_variance() -> None:
     sure, unsure = from_birth(kernel()), from_birth(curve(*SHAPE, time_spread=0.3))
     assert max(unsure.mean) < max(sure.mean)

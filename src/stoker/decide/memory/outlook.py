@@ -37,6 +37,10 @@ EDGES = _edges()
 
 SLOTS = len(EDGES) - 1
 
+AS_NOW = 4
+"""Seconds for which a job that sleeps between its steps is expected to go on like that; afterwards it may compute all
+the time, so its peak is only that much later."""
+
 PACES = ((0.0, 2 / 3), (math.sqrt(3.0), 1 / 6), (-math.sqrt(3.0), 1 / 6))
 """Standard deviations and weights of the three-point Gauss-Hermite rule: they represent every pace a job may have."""
 
@@ -71,6 +75,8 @@ class Standing:
     bias: float = 0.0
     least: float = 0.0
     """Bytes held at this moment: the first slot shows no less."""
+    awake: float = 1.0
+    """Share of that pace at which it goes on for AS_NOW seconds."""
 
 
 def even(size: float, slots: int) -> Outlook:
@@ -89,7 +95,10 @@ def outlook(standing: Standing, slots: int = SLOTS) -> Outlook:
     """Return what a job is expected to hold from now on, for no more than so many slots."""
     # The weighted courses at each pace: their mean, and the variance between them plus that of the sizes. What is held
     # now is measured, so only the change is uncertain.
-    least, spread, courses = standing.least, standing.spread, _courses(standing, EDGES[1 : slots + 1])
+    least, spread, ends = standing.least, standing.spread, EDGES[1 : slots + 1]
+    if standing.awake < 1:
+        ends = tuple([end - (1 - standing.awake) * min(end, AS_NOW) for end in ends])
+    courses = _courses(standing, ends)
     mean, most = courses[0], courses[0]
     variance = doubt = [(spread * (size - least)) ** 2 for size in mean]
     if len(courses) > 1:

@@ -39,7 +39,7 @@ def _reach(situation: Situation, job: LiveJob) -> tuple[float, float]:
     if situation.is_small(job):
         return situation.outlook_soon(job).peak, 0.0
     at = situation.standing(job)
-    pace = at.pace * math.exp(FASTEST * at.time_spread)
+    pace = at.pace * at.awake * math.exp(FASTEST * at.time_spread)
     size = at.curve.largest(at.position, at.position + LOOK_AHEAD * pace) * at.scale
     doubt = at.spread * max(size - at.least, at.least)
     return (at.least if size <= at.least else size + at.bias * (size - at.least)), doubt

@@ -76,7 +76,9 @@ def locate(job: LiveJob) -> Standing:
     # Its average pace so far, drawn towards 1 while it has not come far.
     weight = FAR_ENOUGH * curve.duration
     pace = _limited((position + weight) / (job.age + weight)) if weight > 0 else 1.0
-    return Standing(curve, position, pace * job.width, scale, spread, curve.time_spread, curve.bias, job.rss)
+    return Standing(
+        curve, position, pace * job.width, scale, spread, curve.time_spread, curve.bias, job.rss, job.cores / job.width
+    )
 
 
 def _spread(job: LiveJob) -> float:
@@ -114,7 +116,7 @@ def _after_peak(job: LiveJob) -> Standing:
     if position >= curve.duration:
         return _overtime(job)
     size, time, bias = curve.spread * SETTLED, curve.time_spread * SETTLED, curve.bias * SETTLED
-    return Standing(curve, position, pace * job.width, scale, size, time, bias, job.rss)
+    return Standing(curve, position, pace * job.width, scale, size, time, bias, job.rss, job.cores / job.width)
 
 
 def _end_of_peak(curve: Curve) -> float:

@@ -11,7 +11,17 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 
 from stoker.decide.memory.curves import Curve
-from stoker.decide.memory.outlook import EDGES, SLOTS, Outlook, PromisedMemory, Standing, even, from_birth, outlook
+from stoker.decide.memory.outlook import (
+    AS_NOW,
+    EDGES,
+    SLOTS,
+    Outlook,
+    PromisedMemory,
+    Standing,
+    even,
+    from_birth,
+    outlook,
+)
 from stoker.decide.policy.curve_position import locate
 from stoker.decide.policy.snapshot import Candidate, LiveJob, View
 
@@ -19,7 +29,7 @@ CAUTION = 1.4
 """Standard deviations of the summed uncertainty that promises keep free. The brake covers rarer cases: more caution
 leaves cores idle, less makes the brake act all the time (docs/policy.md has the figures)."""
 
-LOOK_AHEAD = 4
+LOOK_AHEAD = AS_NOW
 """Seconds of growth that must always fit, and slots of the promise for that. nvcc's cicc grows by up to 0.2 GiB/s;
 there is a tick every second."""
 
@@ -171,9 +181,10 @@ class Situation:
         return max(self.outlook(job).peak, job.rss + self.growth_left(job, doubt=False))
 
     def growth(self, job: LiveJob, seconds: float) -> float:
-        """Return by how much the job may grow within so many seconds, by its curve or by its latest growth rate."""
+        """Return by how much the job may grow within so many seconds, at most LOOK_AHEAD, by its curve or by its latest
+        growth rate."""
         at = self.standing(job)
-        by_curve = at.curve.largest(at.position, at.position + seconds * at.pace) * at.scale - job.rss
+        by_curve = at.curve.largest(at.position, at.position + seconds * at.pace * at.awake) * at.scale - job.rss
         return max(by_curve, self._rise(job) * min(seconds, SURGE))
 
     def surge(self, jobs: Iterable[LiveJob]) -> float:
