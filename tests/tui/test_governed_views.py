@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Literal
 
@@ -342,6 +343,16 @@ def test_of_the_deck_as_many_are_shown_as_fit_and_the_rest_is_counted() -> None:
     assert rows_of(state, 3)[-1] == "  +3 more started, 40 on deck; next: too little memory"
     assert "more" not in rows_of(builds.governed(4, 0).state, 9)[-1]
     assert len(rows_of(state, 45)) == 45
+
+
+def test_the_jobs_memory_is_a_part_of_the_builds_in_the_figures_of_the_meter() -> None:
+    """ "127 MiB in all" stood below "build 352 MiB": which is all?"""
+    story = builds.governed(4, 3)
+    whole = re.search(r"build ([\d.]+ GiB)", meter(story.state, "memory", 120))
+    assert whole is not None
+    assert f" of the build's {whole[1]} " in rows_of(story.state, 9, 120)[0]
+    less = replace(story.state, memory=replace(story.state.memory, build=1 << 20))
+    assert "build's" not in rows_of(less, 9, 120)[0], "a sum of another moment is none"
 
 
 def test_the_cursor_reaches_the_last_job_on_deck() -> None:

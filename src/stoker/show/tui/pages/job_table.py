@@ -19,7 +19,7 @@ from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, FinishedJob, Job
 from stoker.model.text import clean
 from stoker.model.tool import tool_name
-from stoker.model.units import format_bytes, format_duration
+from stoker.model.units import format_bytes, format_duration, format_of
 from stoker.show.tui.input.pending import Act
 from stoker.show.tui.pages.clauses import LEAST_NAME, clauses, shortened
 from stoker.show.tui.pages.job_list import JobView, first_row, listed, names_of, seconds_of
@@ -134,7 +134,7 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
         room -= 1
     first = first_row(jobs, view.cursor, room)
     shown = jobs[first : first + room]
-    title = _title(jobs, started, first, len(shown), g)
+    title = _title(jobs, started, first, len(shown), g) + _held(m.state, jobs)
     title = found_text(title, view.words, len(jobs), len(m.state.jobs))
     title += _unlisted(m.state) if view.words else ""
     lines = [_heading(title, columns, width, view, g)]
@@ -150,14 +150,23 @@ def table(m: Moment, width: int, rows: int, view: JobView, g: Glyphs) -> list[Li
 
 
 def _title(jobs: list[Job], started: int, first: int, shown: int, g: Glyphs) -> str:
-    """Return what the table contains, which rows are visible if not all started jobs are, and their memory together."""
+    """Return what the table contains, and which rows are visible if not all started jobs are."""
     frozen = sum(job.state == "frozen" for job in jobs)
     title = f"running {started - frozen}" + (f", frozen {frozen}" if frozen else "")
     seen = min(shown, started - first)
     if 0 < seen < started:
         title += f", row {first + 1}" if seen == 1 else f", rows {first + 1}{g.en_dash}{first + seen}"
+    return title
+
+
+def _held(state: BuildState, jobs: list[Job]) -> str:
+    """Return how much of the build's memory these jobs hold, in the unit of the whole: the rest is in its other
+    processes, in programs that jobs share, and in jobs that have just ended."""
     held = sum(job.rss for job in jobs)
-    return f"{title}, {format_bytes(held)} in all" if held else title
+    if not 0 < held <= state.memory.build:
+        return ""
+    part, _, whole = format_of(held, state.memory.build).partition(" of ")
+    return f", {part} of the build's {whole}"
 
 
 def _unlisted(state: BuildState) -> str:
