@@ -132,6 +132,7 @@ def test_cmakes_percentage_does_not_count_what_waits_or_runs(stoker: Stoker, tmp
         finished += event["type"] == "job_finished"
         if event["type"] == "scheduler_planned" and event.get("percent") is not None:
             told.append((finished, event["percent"]))
+            assert event["begun"] >= event["percent"]
     assert any(0 < percent < 100 for _, percent in told)
     assert all(percent <= 100 * (done + 1) / (units + 1) for done, percent in told), told
     links = [name for name in outputs(stoker, build) if "link" in name or "libu" in name]

@@ -10,12 +10,14 @@ from rich.cells import cell_len
 
 from stoker.model import events as ev
 from stoker.model.diagnosis import Diagnosis
+from stoker.model.progress import progress_of
 from stoker.model.samples import MachineSample, Pressure
 from stoker.model.state import BuildState, Estimate
 from stoker.model.status import status_of
 from stoker.model.update import Update
 from stoker.show.ascii import to_ascii
 from stoker.show.closing_text import closing_lines
+from stoker.show.level_text import share_text
 from stoker.show.plain import PlainRenderer
 from stoker.show.tui.pages import dashboard_page, decision_lines, end_page, failure_page, header, meters, timeline_page
 from stoker.show.tui.pages.chart import sample
@@ -275,6 +277,17 @@ def test_progress_of_make_shows_its_percent_and_no_total() -> None:
     story.add(6, ev.SchedulerPlanned(1, None, "percent", percent=37.0))
     line = text(header.progress(at(story.state), 80, UNICODE))
     assert line.endswith("0 done  37 %")
+
+
+def test_progress_of_make_names_the_percentage_of_its_log_as_what_has_begun() -> None:
+    """It said 43 % beside the log's [59%], and nothing said which of them was what."""
+    story = builds.started().add(5, ev.SchedulerStarted(1, "make", 9, "/b", "4.3", 8))
+    story.add(6, ev.SchedulerPlanned(1, None, "percent", percent=43.0, begun=59.0))
+    line = text(header.progress(at(story.state), 80, UNICODE))
+    assert line.endswith("0 done  43 %, 59 % begun")
+    assert share_text(progress_of(story.state)) == "43 %, 59 % begun"
+    story.add(7, ev.SchedulerPlanned(1, None, "percent", percent=59.0, begun=59.0))
+    assert text(header.progress(at(story.state), 80, UNICODE)).endswith("0 done  59 %")
 
 
 def test_a_nearly_full_bar_is_not_full_and_100_percent_is_not_rounded_up_to() -> None:

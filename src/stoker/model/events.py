@@ -133,8 +133,9 @@ class SchedulerPlanned:
     """How many jobs a scheduler has in all for this run, and of which tools (those still to come and done).
 
     `source` says how this is known: a dry run on copies of ninja's logs, ninja's own status line, or make's
-    percentage (then `total` is absent and `percent` is set). Edges by which ninja renews its own manifest are in no
-    total, as ninja restarts its count after them. `after` says for each group of jobs (JobFinished.group) which groups,
+    percentage (then `total` is absent and `percent` is set). That counts what has begun (`begun`), also jobs that run
+    or wait on deck, which `percent` leaves out. Edges by which ninja renews its own manifest are in no total, as ninja
+    restarts its count after them. `after` says for each group of jobs (JobFinished.group) which groups,
     with lower numbers, must all have ended before; empty where that is not known, or too much to record.
     """
 
@@ -145,6 +146,7 @@ class SchedulerPlanned:
     tools: Mapping[str, int] = field(default_factory=dict)
     percent: float | None = None
     after: tuple[tuple[int, ...], ...] = ()
+    begun: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

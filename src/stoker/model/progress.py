@@ -38,6 +38,8 @@ class Progress:
     """Those of the running ones that wait for a host, their first one or another one."""
     interrupted: int = 0
     """Jobs that had begun when a stop of the build, or their scheduler's death, ended them."""
+    begun: float | None = None
+    """Where `percent` is make's: the percentage in its own log, which counts what has begun."""
 
     @property
     def local(self) -> int:
@@ -82,11 +84,11 @@ def progress_of(state: BuildState) -> Progress:
         total = finished
     # A make that configure ran to try something has done nothing, and says nothing about what comes.
     known = total > 0 and all(_known(s, broken_off=state.phase in _BROKEN_OFF) for s in schedulers)
-    percent = None if known else _percent(state)
+    percent, begun = (None, None) if known else _percents(state)
     known = known or state.outcome == "done"
     killed, interrupted = _killed(state), sum(s.interrupted for s in schedulers)
     counts = (finished, total, running, on_deck, frozen, failed)
-    return Progress(*counts, known, percent, remote, killed, hostless, interrupted)
+    return Progress(*counts, known, percent, remote, killed, hostless, interrupted, begun)
 
 
 def will_not_run(state: BuildState) -> int:
@@ -178,9 +180,10 @@ def _total(scheduler: Scheduler, live: int, *, broken_off: bool) -> int:
     return seen if planned is None or ended_well else max(planned, seen)
 
 
-def _percent(state: BuildState) -> float | None:
-    """Make's own percentage, when one make at the top of the build prints it."""
+def _percents(state: BuildState) -> tuple[float | None, float | None]:
+    """Return what is done and what has begun by make's own percentage, when one make at the top of the build prints
+    it."""
     live = [s for s in state.schedulers.values() if s.ended is None and s.parent is None]
     if len(live) == 1 and live[0].plan is not None:
-        return live[0].plan.percent
-    return None
+        return live[0].plan.percent, live[0].plan.begun
+    return None, None

@@ -75,6 +75,7 @@ class SchedulerPlan:
     tools: Mapping[str, int] = field(default_factory=dict)
     percent: float | None = None
     since: float | None = None
+    begun: float | None = None
 
 
 @dataclass(frozen=True)

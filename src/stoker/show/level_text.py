@@ -8,6 +8,7 @@ from __future__ import annotations
 from stoker.model.progress import Progress, progress_of
 from stoker.model.state import BuildState, Level
 from stoker.model.text import clean
+from stoker.model.units import format_share
 
 MAX_NAME = 16
 """Characters that the kernel keeps of a program's name."""
@@ -101,6 +102,15 @@ def _most_started(state: BuildState) -> int | None:
         elif (above.tool, tool.tool, above.width) != ("make", "make", tool.width):  # else they share a jobserver
             most += tool.width - 1  # it takes a place of the one above
     return most
+
+
+def share_text(p: Progress) -> str:
+    """Return `43 %`, or `43 %, 59 % begun` where the build's own log counts what has begun; empty if unknown."""
+    if p.share is None:
+        return ""
+    share = format_share(p.share)
+    begun = "" if p.begun is None else format_share(p.begun / 100)
+    return f"{share}, {begun} begun" if begun not in ("", share) else share
 
 
 def counts(p: Progress) -> str:

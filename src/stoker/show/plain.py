@@ -20,13 +20,13 @@ from stoker.model.killed import has_dropped
 from stoker.model.progress import not_run, progress_of
 from stoker.model.state import BuildState, Failure, Notice, Scheduler
 from stoker.model.text import Ink, LineSplitter, Span, clean, sgr, spans
-from stoker.model.units import format_bytes, format_duration, format_share
+from stoker.model.units import format_bytes, format_duration
 from stoker.model.update import Update
 from stoker.show import budget_text, cache_text, killed_text, remote_text
 from stoker.show.attention import Attention
 from stoker.show.governing_text import MAX_NAME, GoverningReporter, newer
 from stoker.show.left_text import frozen_text, left_text, stalled_text
-from stoker.show.level_text import uncounted, ungoverned
+from stoker.show.level_text import share_text, uncounted, ungoverned
 from stoker.show.sink import Sink
 from stoker.show.update_source import OutputLog, UpdateSource
 from stoker.show.verification_text import closing_lines
@@ -420,9 +420,7 @@ def _progress_text(state: BuildState, now: float) -> str:
     parts = []
     if state.schedulers:
         parts.append(f"{p.finished}/{p.total}" if p.total_known else f"{p.finished} done")
-        if p.share is not None:
-            parts.append(format_share(p.share))
-        parts.append(remote_text.counts(p))
+        parts += [share_text(p), remote_text.counts(p)]
         parts += [f"{count} {what}" for count, what in ((p.on_deck, "on deck"), (p.frozen, "frozen")) if count]
         if p.failed:
             parts.append(f"{p.failed} failed")

@@ -19,14 +19,14 @@ from stoker.model.state import BuildState
 from stoker.model.status import status_of
 from stoker.model.text import clean
 from stoker.model.to_come import still_to_come
-from stoker.model.units import format_bytes, format_duration, format_share
+from stoker.model.units import format_bytes, format_duration
 from stoker.model.update import Update
 from stoker.record.builds import final_state
 from stoker.serve.client import BuildSource
 from stoker.show import killed_text, remote_text
 from stoker.show.cache_text import closing_lines
 from stoker.show.left_text import frozen_text, left_text, stalled_text
-from stoker.show.level_text import PAUSES, compilers, setting, uncounted, ungoverned
+from stoker.show.level_text import PAUSES, compilers, setting, share_text, uncounted, ungoverned
 from stoker.show.prometheus import NoPrometheusError, metrics
 from stoker.show.verification_text import headline
 
@@ -104,7 +104,7 @@ def _jobs_text(state: BuildState) -> str:
         return unknown
     p = progress_of(state)
     total = str(p.total) if p.total_known else "?"
-    share = "" if p.share is None else f"  {format_share(p.share)}"
+    share = f"  {text}" if (text := share_text(p)) else ""
     waiting = f"  {p.on_deck} on deck" if p.on_deck else ""
     frozen = f"  {p.frozen} frozen" if p.frozen else ""
     interrupted = f"  {p.interrupted} interrupted" if p.interrupted else ""

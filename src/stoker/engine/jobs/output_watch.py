@@ -33,7 +33,7 @@ class OutputWatch:
         self._path = path
         self._reader = BuildOutput(path, max(state.output.failures_end, state.output.read))
         self._heard_percent: PercentLine | None = None
-        self._percent_announced: dict[int, float] = {}
+        self._percent_announced: dict[int, ev.SchedulerPlanned] = {}
         self._heard: dict[int, tuple[StatusLine, int]] = {}
 
     @property
@@ -114,8 +114,8 @@ class OutputWatch:
         return line.done > first.done and book.finished > finished
 
     def percent(self, books: Sequence[SchedulerBook]) -> list[ev.SchedulerPlanned]:
-        """Return CMake's percentage, minus the jobs that it counts as done while they run or wait; only for a single
-        top-level make.
+        """Return CMake's percentage, with and without the jobs that it counts as done while they run or wait; only for
+        a single top-level make.
 
         Call it after a scan and before the next reading: then every job announced so far is known.
         """
@@ -125,10 +125,11 @@ class OutputWatch:
         live = sum(b.present for b in books if not b.keeps_log)
         line, sid = self._heard_percent, tops[0].sid
         percent = float(round(max(0.0, line.percent - live * line.each)))
-        if self._percent_announced.get(sid) == percent:
+        planned = ev.SchedulerPlanned(sid, None, "percent", percent=percent, begun=float(line.percent))
+        if self._percent_announced.get(sid) == planned:
             return []
-        self._percent_announced[sid] = percent
-        return [ev.SchedulerPlanned(sid, None, "percent", percent=percent)]
+        self._percent_announced[sid] = planned
+        return [planned]
 
 
 def _failure(step: ReportedFailure) -> ev.FailureFound:

@@ -59,7 +59,10 @@ def _with_oldest_retired(schedulers: dict[int, Scheduler], retired: Retired) -> 
 
 def _scheduler_planned(state: BuildState, e: ev.SchedulerPlanned, time: float) -> BuildState:
     state = evolve(state, schedulers=with_successor(state.schedulers, e.sid, e.total))
-    return changed(state, e.sid, plan=SchedulerPlan(e.total, e.source, e.tools, e.percent, time))
+    known = state.schedulers[e.sid].plan if e.sid in state.schedulers else None
+    stands = known is not None and known.percent is not None and known.percent == e.percent
+    since = known.since if known is not None and stands else time
+    return changed(state, e.sid, plan=SchedulerPlan(e.total, e.source, e.tools, e.percent, since, e.begun))
 
 
 def _scheduler_ended(state: BuildState, e: ev.SchedulerEnded, time: float) -> BuildState:

@@ -11,9 +11,10 @@ from stoker.model.progress import Progress, awaits_attempt, in_next_attempt, pro
 from stoker.model.state import BuildState
 from stoker.model.status import time_left
 from stoker.model.text import clean
-from stoker.model.units import format_duration, format_share
+from stoker.model.units import format_duration
 from stoker.show.killed_text import again_text
 from stoker.show.left_text import left_text
+from stoker.show.level_text import share_text
 from stoker.show.tui.pages.lines import GAP, Line, Part, elide_end, elide_middle, pad, spread, width_of
 from stoker.show.tui.pages.moment import Moment
 from stoker.show.tui.terminal.glyphs import Glyphs
@@ -139,7 +140,9 @@ def _counts(state: BuildState, p: Progress, g: Glyphs, *, brief: bool = False) -
     elif state.schedulers:
         parts.append(Part(f"{p.finished} done", "text bold"))
     if p.share is not None:
-        parts += [GAP, Part(pad(format_share(p.share), SHARE_ROOM, right=True), "text bold")]
+        share, _, begun = share_text(p).partition(", ")
+        parts += [GAP, Part(pad(share, SHARE_ROOM, right=True), "text bold")]
+        parts += [Part(f", {begun}", "text_dim")] if begun and not brief else []
     if p.failed:
         parts += [GAP, Part(f"{g.fail} {p.failed}" + ("" if brief else " failed"), "error bold")]
     if p.killed:

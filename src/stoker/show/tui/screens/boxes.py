@@ -35,6 +35,7 @@ MOUSE = (
 
 FIGURES = (
     ("2 of 3", "Jobs that run, and the level: one per core, and extra places, filled while the peaks of all jobs fit"),
+    ("59 % begun", "By make's log, which also counts what runs or waits; before it stands what is done"),
     ("~4.8 GiB", "Expected at its peak; it holds nothing yet"),
     ("3.1/4.8", "A job's memory now, and what is expected at its peak"),
     ("3.1/4.8?", "That is a guess: jobs like it differ by more than a factor of two"),
