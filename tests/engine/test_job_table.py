@@ -18,6 +18,7 @@ from stoker.engine.jobs.table import JobTable
 from stoker.model import events as ev
 from stoker.model.reduce import reduce
 from stoker.model.state import BuildState
+from stoker.model.tool import tool_name
 from stoker.sense.ninja.build_log import Entry
 from stoker.sense.proc.jobs import JobProcess
 from stoker.sense.proc.schedulers import SchedulerProcess
@@ -237,3 +238,18 @@ def test_a_job_in_which_a_scheduler_begins_takes_no_place_from_then_on() -> None
     assert table.having(Life.RUNNING) == ()
     table.set_carriers(())
     assert table.having(Life.RUNNING) == (job,)
+
+
+def test_a_job_on_deck_that_compiles_c_is_not_called_cpp() -> None:
+    """Autotools call an object foo.o, whatever it is made from, and cc1 shows itself only once it runs."""
+    state = BuildState()
+    events: list[ev.Event] = [ev.SchedulerStarted(1, "make", 7, "/b", "4.3", 8)]
+    table = JobTable(FixedExpectations(), state)
+    for jid, argv in ((1, ("cc", "-c", "foo.c", "-o", "foo.o")), (2, ("c++", "-c", "bar.cc", "-o", "bar.o"))):
+        process = JobProcess(jid, jid, NINJA.key, BEGUN, argv, argv[-1], "cxx")
+        events += table.announce(managed_job(jid, Life.ON_DECK, use=use_of(process)))
+    for event in events:
+        state = reduce(state, ev.Record(state.seq + 1, BEGUN, event))
+    assert [tool_name(job.tool, job.output, is_c=job.is_c) for job in state.jobs.values()] == ["cc", "c++"]
+    renamed = reduce(state, ev.Record(9, BEGUN, ev.JobStarted(1, 1, 1, "src/foo.o", "cxx", BEGUN, "on_deck")))
+    assert renamed.jobs[1].is_c, "its name has become known"

@@ -5,7 +5,15 @@ import subprocess
 
 import pytest
 
-from stoker.sense.commands.classify import classify, classify_text, describe, is_helper, link_script, runs_others
+from stoker.sense.commands.classify import (
+    classify,
+    classify_text,
+    compiles_c,
+    describe,
+    is_helper,
+    link_script,
+    runs_others,
+)
 from stoker.sense.commands.shell import last_argv, shell_text, simple_commands, split_commands
 from stoker.sense.proc.phase import phase_of
 from stoker.sense.proc.processes import Process
@@ -86,6 +94,28 @@ def test_a_shell_line_tells_its_tool_and_output(command: str, tool: str, output:
 )
 def test_what_runs_beside_a_compiler_is_known(command: str, others: bool) -> None:
     assert runs_others(("sh", "-c", command)) is others
+
+
+@pytest.mark.parametrize(
+    ("command", "is_c"),
+    [
+        ("cc -c foo.c -o foo.o", True),
+        ("gcc -DHAVE_CONFIG_H -I. -MT foo.o -MD -MP -MF .deps/foo.Tpo -c -o foo.o foo.c && mv -f x y", True),
+        ("gcc -c -o foo.o `test -f 'src/foo.c' || echo './'`src/foo.c", True),
+        ("/bin/bash ./libtool --tag=CC --mode=compile gcc -c -o foo.lo foo.c", True),
+        ("ccache clang-17 -c start.S -o start.o", True),
+        ("gcc -x c -c generated -o foo.o", True),
+        ("gcc -x c++ -c foo.c -o foo.o", False),
+        ("g++ -c foo.c -o foo.o", False),
+        ("/usr/bin/clang++-17 -c foo.c -o foo.o", False),
+        ("gcc -c foo.cc -o foo.o", False),
+        ("gcc foo.o -o foo", False),
+        ("gcc", False),
+        ("", False),
+    ],
+)
+def test_what_compiles_c_shows_it_before_it_has_begun(command: str, *, is_c: bool) -> None:
+    assert compiles_c(("sh", "-c", command)) is is_c
 
 
 @pytest.mark.parametrize(("command", "tool", "output"), [c for c in CASES if c[0] and not set(c[0]) & set("&;>'")])

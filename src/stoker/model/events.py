@@ -171,7 +171,7 @@ class JobStarted:
 
     `expected` is the memory it is predicted to need at its peak, if anything predicts it, and `lasts` the seconds that
     it is predicted to run on a core of its own. `start_ticks` is as in SchedulerStarted. `guessed`: jobs like it differ
-    so much that `expected` says little about one of them.
+    so much that `expected` says little about one of them. `is_c`: its command line shows that it compiles C.
     """
 
     kind: ClassVar[str] = "job_started"
@@ -186,6 +186,7 @@ class JobStarted:
     start_ticks: int | None = None
     lasts: float | None = None
     guessed: bool = False
+    is_c: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ class Job:
     guessed: bool = False
     """As in events.JobStarted."""
     is_c: bool = False
-    """Whether gcc's compiler proper for C was seen in it: an output's name does not always say so."""
+    """Whether its command line or its processes show that it compiles C: an output's name does not always say so."""
     cpu_due: bool = False
     """Whether it was let go or thawed a moment ago, so that no sample has its `cpu` yet."""
 

@@ -23,7 +23,11 @@ from stoker.model.remote import HOSTLESS
 from stoker.model.state import BuildState
 from stoker.model.tool import Tool
 from stoker.model.units import format_bytes
+from stoker.sense.commands.classify import compiles_c
 from stoker.sense.proc.jobs import JobUse
+
+NAMED_AFTER_SOURCES = (".c.o", ".cc.o", ".cpp.o", ".cxx.o")
+"""Objects whose names show their language, as in most ninja builds: their command lines need not be read for it."""
 
 NEWS_SHARE = 0.2
 """A change of the expected peak that is worth an event: every job that ends changes the expectations of all similar
@@ -232,6 +236,7 @@ class JobTable:
                 known.start_ticks,
                 None if expected is None else self._seconds(job),
                 expected is not None and job.announced_guess,
+                known.tool == "cxx" and not known.output.endswith(NAMED_AFTER_SOURCES) and compiles_c(known.argv),
             )
         ]
 

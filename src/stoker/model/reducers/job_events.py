@@ -31,7 +31,8 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
         expected = at_least(e.expected or job.expected, job.peak_rss)
         guessed = e.guessed if e.expected else job.guessed
         lasts = e.lasts or job.lasts
-        job = evolve(job, output=e.output, tool=e.tool, expected=expected, lasts=lasts, guessed=guessed)
+        is_c = job.is_c or e.is_c
+        job = evolve(job, output=e.output, tool=e.tool, expected=expected, lasts=lasts, guessed=guessed, is_c=is_c)
     else:
         job = Job(
             e.jid,
@@ -46,6 +47,7 @@ def _job_started(state: BuildState, e: ev.JobStarted, _time: float) -> BuildStat
             start_ticks=e.start_ticks,
             lasts=e.lasts,
             guessed=e.guessed,
+            is_c=e.is_c,
         )
         memory = with_started(memory, e.expected) if e.state == "running" else memory
     return evolve(state, jobs={**state.jobs, e.jid: job}, last_jid=max(state.last_jid, e.jid), memory=memory)

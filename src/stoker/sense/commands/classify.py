@@ -14,7 +14,7 @@ from typing import NamedTuple
 from stoker.model.tool import Tool
 from stoker.sense.commands.shell import SimpleCommand, shell_text, simple_commands
 
-__all__ = ["Work", "classify", "classify_text", "describe", "is_helper", "link_script", "programs_of"]
+__all__ = ["Work", "classify", "classify_text", "compiles_c", "describe", "is_helper", "link_script", "programs_of"]
 
 MAX_DESCRIPTION = 100
 """Characters of a description: a line of a screen, with room for a name before it."""
@@ -68,6 +68,10 @@ SOURCES = (
     *(".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu", ".hip", ".m", ".mm", ".s", ".S", ".i", ".ii", ".cppm", ".ixx"),
     *(".f", ".for", ".f90", ".F", ".F90", ".f95", ".f03", ".f08"),
 )
+_C_SOURCES = (".c", ".i", ".s", ".S")
+_C_LANGUAGES = ("c", "cpp-output", "assembler", "assembler-with-cpp")
+"""The sources that C compilers take for C and assembler, and the names that -x has for them."""
+
 _TAKES_A_WORD = frozenset(
     [
         "-o",
@@ -170,6 +174,18 @@ def classify(argv: Sequence[str]) -> Work:
 def classify_text(command: str) -> Work:
     """Return the work of a shell command line, as ninja and make pass it to sh."""
     return classify(("sh", "-c", command))
+
+
+def compiles_c(argv: Sequence[str]) -> bool:
+    """Say whether a command line compiles C or assembler: its output may have a name that does not show it."""
+    compilers = (command.argv for command in simple_commands(argv) if _work(command).tool == "cxx")
+    program, *args = next(compilers, ("",))
+    if "++" in os.path.basename(program):
+        return False  # a driver for C++ takes any source for C++
+    if (language := _language(args)) is not None:
+        return language in _C_LANGUAGES
+    sources = [i for i in _inputs(args) if i.endswith(SOURCES)]
+    return bool(sources) and all(source.endswith(_C_SOURCES) for source in sources)
 
 
 def programs_of(argv: Sequence[str]) -> frozenset[str]:
