@@ -61,6 +61,6 @@ def test_a_level_before_any_scheduler_is_not_told_as_if_it_held_anything(stoker:
     go = tmp_path / "go"
     build = stoker.detach("sh", "-c", f"until [ -e {go} ]; do sleep 0.2; done", jobs=1)
     until(lambda: stoker.status(build)["level"]["target"] == 1, "the level")
-    assert "nothing is governed yet" in stoker.run("jobs", build).stdout.decode()
+    assert "nothing is governed while no ninja or make runs" in stoker.run("jobs", build).stdout.decode()
     go.touch()
     stoker.ended(build)

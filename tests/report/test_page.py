@@ -76,11 +76,11 @@ def test_of_a_build_without_ninja_or_make_it_counts_no_jobs() -> None:
     ]
     build = recorded(ev.Record(n, 1000.0 + n, event) for n, event in enumerate(pip, 1))
     text = page(build)
-    assert "neither counted nor governed: no ninja or make ran" in text
+    assert "not counted, not governed: no ninja or make ran" in text
     assert "jobs finished" not in text
     assert "CPU time of jobs" not in text
     figures = dict(brief(build, ArchCosts()).figures)
-    assert figures["jobs"] == "neither counted nor governed: no ninja or make ran"
+    assert figures["jobs"] == "not counted, not governed: no ninja or make ran"
     assert "CPU time" not in figures
 
 

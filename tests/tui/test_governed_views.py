@@ -516,8 +516,11 @@ def test_an_end_says_nothing_of_jobs_that_nothing_has_counted(outcome: ev.Outcom
     """Setuptools compiles extensions by itself, below no ninja or make."""
     ended = builds.started().add(30, ev.BuildEnded(outcome, int(outcome != "done"), "")).state
     page = [text_of(line).rstrip() for line in end_page.summary(at(ended), 80, 24, UNICODE)]
-    assert "jobs     neither counted nor governed: no ninja or make ran" in page
+    assert "jobs     not counted, not governed: no ninja or make ran" in page
     assert not [line for line in (*page, *PlainRenderer().update(Update(ended, "ended"), NOW)) if "0 jobs" in line]
+    watched = replace(ended, compiled_alone=37)
+    page = [text_of(line).rstrip() for line in end_page.summary(at(watched), 80, 24, UNICODE)]
+    assert "jobs     37 compilations seen, not governed: no ninja or make ran" in page
 
 
 @pytest.mark.parametrize(("gone", "said"), [(False, "between jobs"), (True, "no build tool runs now")])

@@ -311,7 +311,8 @@ class Sampled:
     that the running jobs are expected to hold in each stretch of time to come (samples.OUTLOOK_SECONDS), in bytes;
     empty if none runs.
     `build_cpu` is the build's CPU use in percent of one core, also by jobs that have ended since the last sample; None
-    if that is not known.
+    if that is not known. `compiled_alone` is how many compilations were seen so far while no scheduler ran: nobody has
+    governed them.
     """
 
     kind: ClassVar[str] = "sampled"
@@ -329,6 +330,7 @@ class Sampled:
     ungoverned: Mapping[str, int] = field(default_factory=dict)
     outlook: tuple[int, ...] = ()
     build_cpu: float | None = None
+    compiled_alone: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -490,6 +490,8 @@ class BuildState:
     remote: RemoteUse = field(default_factory=RemoteUse)
     disk_written: int = 0
     """Bytes that the build wrote to disks, less what was deleted before it got there."""
+    compiled_alone: int = 0
+    """Compilations that were seen while no scheduler ran, as in events.Sampled."""
     output: OutputUse = field(default_factory=OutputUse)
     repeated: tuple[LogPart, ...] = ()
     """The output of attempts after which their step ran again: a step does only if nothing in it failed by itself."""

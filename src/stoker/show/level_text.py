@@ -40,15 +40,17 @@ def ungoverned(state: BuildState) -> str:
     if state.level.ungoverned:
         return f"nothing is governed: {compilers(state)} without a ninja or make"
     none_yet = state.step is None or state.step.schedulers == 0
-    return "nothing is governed yet: no ninja or make runs" if none_yet else ""
+    return "nothing is governed while no ninja or make runs" if none_yet else ""
 
 
 def uncounted(state: BuildState) -> str:
-    """Return `neither counted nor governed: no ninja or make ran` of an ended build whose jobs nothing has counted, as
-    where setuptools compiles by itself; else nothing."""
+    """Return `2 compilations seen, not governed: no ninja or make ran` of an ended build whose jobs nothing has
+    counted, as where setuptools compiles by itself; else nothing. Short ones may have been missed."""
     if not state.over or state.schedulers or progress_of(state).failed:
         return ""
-    return "neither counted nor governed: no ninja or make ran"
+    seen = state.compiled_alone
+    what = f"{seen} compilation{'' if seen == 1 else 's'} seen, not governed" if seen else "not counted, not governed"
+    return f"{what}: no ninja or make ran"
 
 
 def is_loose(state: BuildState) -> bool:

@@ -450,6 +450,7 @@ class BuildLoop:
             measured.ungoverned,
             promise.outlook,
             measured.cpu,
+            measured.compilations,
         )
 
     def _job_samples(self, report: JobReport) -> tuple[JobSample, ...]:

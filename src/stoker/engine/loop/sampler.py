@@ -13,7 +13,7 @@ from stoker.sense.proc.bytes_written import WrittenReader
 from stoker.sense.proc.held_load import HeldLoad
 from stoker.sense.proc.phase import innermost
 from stoker.sense.proc.processes import Process, held_by, read_cmdline
-from stoker.sense.proc.ungoverned_compilers import compilers
+from stoker.sense.proc.ungoverned_compilers import compilations, compilers
 
 WRITTEN_EVERY = 15.0
 """Seconds between two counts of bytes written: one more small read per process."""
@@ -21,7 +21,8 @@ WRITTEN_EVERY = 15.0
 
 class Measured(NamedTuple):
     """The machine, the bytes that the build holds, its number of processes, the bytes that it wrote, its activity while
-    no scheduler runs, how many ungoverned compilers run then, by program, and its CPU use in percent of one core."""
+    no scheduler runs, how many ungoverned compilers run then, by program, its CPU use in percent of one core, and how
+    many ungoverned compilations were seen so far."""
 
     machine: MachineSample
     build_holds: int
@@ -30,22 +31,24 @@ class Measured(NamedTuple):
     activity: str
     ungoverned: Mapping[str, int]
     cpu: float | None = None
+    compilations: int = 0
 
 
 class Sampler:
     """Samples the machine and the process tree below process `top`.
 
-    `written` is how many bytes written by the build an earlier engine had counted; `orphaned`: the supervisor, to which
-    most of it was charged, is gone.
+    `written` is how many bytes written by the build an earlier engine had counted, `compiled` how many ungoverned
+    compilations; `orphaned`: the supervisor, to which most of it was charged, is gone.
     """
 
-    def __init__(self, machine: MachineReader, top: int, written: int, *, orphaned: bool) -> None:
+    def __init__(self, machine: MachineReader, top: int, written: int, compiled: int = 0, *, orphaned: bool) -> None:
         self._machine = machine
         self._disks = WrittenReader(top, written, adopted=orphaned)
         self._written = written
         self._written_at = 0.0
         self._pids: tuple[int, ...] = ()
         self._cpu, self._held_load = BuildCpu(), HeldLoad()
+        self._compiled, self._known = compiled, set[tuple[int, int]]()
 
     def sample(
         self, processes: Mapping[int, Process], now: float, *, jobs: int, busy: bool, ended: Collection[int] = ()
@@ -59,10 +62,16 @@ class Sampler:
         held = held_by(process for process in processes.values() if process.pid not in ended)
         activity = "" if busy else _activity(processes)
         alone = {} if busy else compilers(processes.values(), now)
+        self._count_compilations(set() if busy else compilations(processes))
         machine = self._machine.read(now, held, jobs, load_held=round(self._held_load.measure(processes, now), 2))
         build = self._machine.build_holds
         cpu = self._cpu.measure(processes, now)
-        return Measured(machine, build, len(processes), self._written, activity, alone, cpu)
+        return Measured(machine, build, len(processes), self._written, activity, alone, cpu, self._compiled)
+
+    def _count_compilations(self, running: set[tuple[int, int]]) -> None:
+        """Count those that were not seen before: nvcc runs one pass after the other, with gaps."""
+        self._compiled += len(running - self._known)
+        self._known |= running
 
     def count_written(self) -> int:
         """Count again what the build wrote to disks: also at its very end, after the last link has been waited for."""

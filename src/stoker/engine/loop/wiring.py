@@ -141,7 +141,7 @@ def _machine(paths: BuildPaths, spec: BuildSpec, roots: Roots) -> MachineReader:
 
 
 def _sampler(machine: MachineReader, roots: Roots, state: BuildState) -> Sampler:
-    return Sampler(machine, roots.top, state.disk_written, orphaned=roots.top == roots.build)
+    return Sampler(machine, roots.top, state.disk_written, state.compiled_alone, orphaned=roots.top == roots.build)
 
 
 def _remote_readers() -> list[RemoteReader]:

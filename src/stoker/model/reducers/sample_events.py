@@ -49,6 +49,7 @@ def _sampled(state: BuildState, e: ev.Sampled, time: float) -> BuildState:
         ),
         ramdisk=RamDiskUse(max(state.ramdisk.peak, ramdisk_used), e.ramdisk_reserve),
         disk_written=e.build_written,
+        compiled_alone=max(state.compiled_alone, e.compiled_alone),
         output=OutputUse(e.log_size, max(state.output.read, e.log_read), state.output.failures_end),
         timeline=state.timeline.with_point(point),
         recent=state.recent.with_newest(point),

@@ -18,6 +18,11 @@ _WRAPPERS = frozenset(
 )
 
 
+def is_wrapper(comm: str) -> bool:
+    """Whether a program of this name only runs another one."""
+    return comm in _WRAPPERS
+
+
 def innermost(processes: Collection[Process]) -> Process | None:
     """The process that best says what the tree is doing: a known pass, else the youngest leaf that is no shell."""
     alive = [p for p in processes if p.state != "Z"]
