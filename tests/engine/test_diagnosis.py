@@ -163,7 +163,7 @@ def test_a_build_given_up_for_memory_says_so_in_figures_whatever_stands_before(t
     assert (found.causes[0].job, found.causes[0].line) == ("a.o", 3)
     assert found.facts == (
         "killed for lack of memory: a.o at 589 MiB",
-        "the build may hold 600 MiB (the cgroup x)",
+        "the build's budget is 600 MiB (the cgroup x)",
         why,
     )
     assert found.action == Action("retry-alone", names=("a.o",))
@@ -176,7 +176,7 @@ def test_what_does_not_fit_even_alone_is_not_tried_again(tmp_path: Path) -> None
     found = find_causes(log(tmp_path, data), state, str(tmp_path), frozenset({"a.o"}))
     assert found.action is None
     assert found.causes[0].remedy == NO_ROOM
-    assert found.facts == ("the build may hold 600 MiB (the cgroup x)", why)
+    assert found.facts == ("the build's budget is 600 MiB (the cgroup x)", why)
 
 
 def test_deaths_of_which_the_output_is_silent_are_told(tmp_path: Path) -> None:

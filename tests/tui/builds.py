@@ -449,7 +449,7 @@ def killed() -> Story:
     also = replace(cause, rule="compile-error", title="The source does not compile", line=31500, count=1, job="")
     facts = (
         "killed for lack of memory: flash_bwd_hdim256_bf16_causal_sm80.cu.o at 6.71 GiB",
-        "the build may hold 55.0 GiB (the cgroup 4f9c2a77d01be1)",
+        "the build's budget is 55.0 GiB (the cgroup 4f9c2a77d01be1)",
         f"1 job was killed for memory: {job}; the profile allows no further attempt at this step",
     )
     return diagnosed(cause, also, action=Action("retry-alone", names=(job,)), facts=facts)

@@ -532,6 +532,17 @@ def test_a_page_without_jobs_says_whether_a_build_tool_still_runs(*, gone: bool,
     assert said in page
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_while_the_cause_is_looked_for_nothing_is_said_to_run(size: tuple[int, int]) -> None:
+    """For 2.5 s after a killed ninja the page said "running", "build 134 MiB", "168 MiB to come"."""
+    story = builds.governed().add(NOW + 1, ev.SchedulerEnded(1), ev.StepEnded(1, 137))
+    page = "\n".join(text(line) for line in dashboard_page.dashboard(at(story.state), *size, UNICODE, JobView(), []))
+    assert "ending" in page
+    assert "the command has ended" in page
+    assert not [words for words in ("running", "to come", "expected of", "between jobs") if words in page]
+    assert "memory  at most 44.0 GiB by the build" in page
+
+
 def test_an_end_counts_the_jobs_of_a_build_tool_that_had_nothing_to_do() -> None:
     story = builds.started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src", "1.13.2", 8), ev.SchedulerEnded(1))
     ended = story.add(30, ev.BuildEnded("done", 0, "")).state

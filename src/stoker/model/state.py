@@ -59,6 +59,8 @@ class Step:
     """What its outermost schedulers are, in all attempts."""
     ungoverned: bool = False
     """Whether compilers were seen that no scheduler had started."""
+    ended: bool = False
+    """Whether its command has ended, and does not run again."""
 
     def with_scheduler(self, tool: str, *, outermost: bool) -> Step:
         """One more scheduler has been found."""
@@ -525,6 +527,11 @@ class BuildState:
     def governed(self) -> bool:
         """Whether a scheduler runs, whose jobs can be held."""
         return any(s.ended is None for s in self.schedulers.values())
+
+    @property
+    def ending(self) -> bool:
+        """Whether the last command has ended, and the engine still looks at what it made, or why it failed."""
+        return not self.over and self.step is not None and self.step.ended
 
     @property
     def over(self) -> bool:

@@ -427,10 +427,13 @@ class Engine:
         self._write(await self._parts.remote.finish(), now)
         ending = ending_of(self._paths, self._state, self._parts.sampler.count_written())
         alone = self._recovery.must_run_alone()
+        # Before the findings, which take seconds: until then, viewers would show the last measurements as if it ran.
+        if self._state.step is None or not self._state.step.ended:  # else an engine wrote it and was killed
+            self._write(wired.steps.ended(self._state, ending.exit_code))
         async with self._supervisor.beating():
             async for events in findings(self._paths, wired.spec, self._state, ending, alone, self._enough):
                 self._write(events)
-        self._write([*wired.steps.ended(self._state, ending.exit_code), ending])
+        self._write([ending])
         await self._await_hook()
         async with self._supervisor.beating():
             await wired.store.close()

@@ -90,6 +90,8 @@ def _placed(state: BuildState, death: KilledJob) -> KilledJob:
 
 
 def _step_ended(state: BuildState, e: ev.StepEnded, _time: float) -> BuildState:
+    if state.step is not None:
+        state = evolve(state, step=evolve(state.step, ended=True))
     return _with_none_failed(state) if e.exit_code == 0 else state
 
 

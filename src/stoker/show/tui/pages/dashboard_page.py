@@ -97,7 +97,7 @@ def _chart(m: Moment, width: int, left: int, g: Glyphs) -> list[Line]:
     Its height depends only on the screen, so that it does not jump.
     """
     rows = max(LEAST_CHART, min(MOST_CHART, left // 4))
-    if m.state.over or left < rows + LEAST_REST or not memory_chart.is_worth_drawing(m.state, width):
+    if m.state.over or m.state.ending or left < rows + LEAST_REST or not memory_chart.is_worth_drawing(m.state, width):
         return []
     bars = _bars(m.state, left - rows) if width >= GANTT_WIDTH else 0
     margin = gantt.MARGIN if bars else AXIS_WIDTH
@@ -254,6 +254,8 @@ def work_panel(m: Moment, width: int, rows: int, g: Glyphs, view: JobView, tail:
     activity = clean(m.state.activity) or (idle if schedulers else "starting")
     if m.state.over:
         activity = "the build has ended"
+    elif m.state.ending:
+        activity = "the command has ended; stoker looks at what it made, or why it failed"
     head = section("output", width, g)
     lines = [(Part(elide_end(activity, width, g.ellipsis), "text bold"),), head]
     return [*lines, *_last(tail, rows - 2, width)][:rows]

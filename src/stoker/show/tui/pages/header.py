@@ -98,7 +98,8 @@ def _phase(m: Moment, g: Glyphs) -> Line:
     if asked is not None and asked != state.level.paused:
         return (Part(f" {PAUSING[asked]}{g.ellipsis} ", "warn bold"),)
     mark = {"done": g.ok, "failed": g.fail, "stopped": g.warn, "frozen": g.frozen}.get(state.phase, "")
-    words = f"{mark} {state.phase}" if mark else state.phase
+    phase = "ending" if state.phase == "running" and state.ending else state.phase
+    words = f"{mark} {phase}" if mark else phase
     ink = PHASE_INKS.get(state.phase, "text")
     return (Part(f" {words.upper()} " if "reverse" in ink else words, ink),)
 

@@ -61,7 +61,7 @@ STALL_WARN_PERCENT = 10.0
 def meters(m: Moment, width: int, g: Glyphs, rows: int) -> list[Line]:
     """Return memory, CPU, GPUs, cache, disk and level in at most `rows` lines; drops the least important first."""
     state, machine = m.state, m.state.machine
-    if state.over:
+    if state.over or state.ending:
         return _taken(state, width, g)[:rows]
     if machine is None:
         return [fit((Part("waiting for the first measurement", "text_dim"),), width), *[BLANK] * (rows - 1)]
