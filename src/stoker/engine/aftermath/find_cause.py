@@ -47,7 +47,7 @@ MEMORY_RULES = ("compiler-killed", "linker-killed", "step-killed", "memory-refus
 MAX_KILLED_NAMED = 4
 MAX_NAME = 200
 
-TOO_LARGE = "It was killed with nothing beside it: that job by itself needs more memory than the build may hold."
+TOO_LARGE = "It was killed with nothing beside it: that job by itself needs more memory than the build's budget."
 NO_ROOM = (
     "Give the build more memory (a larger machine, a higher limit of the container, swap), "
     'or make that job smaller: fewer architectures (TORCH_CUDA_ARCH_LIST="9.0"), nvcc --threads 1.'
@@ -153,7 +153,7 @@ def _facts(state: BuildState, deaths: Deaths) -> list[str]:
     if deaths.jobs and state.machine is not None:
         limit = state.machine.memory_limit_source
         where = "the machine" if limit == "machine" else f"the cgroup {clean(limit.rpartition('/')[2], MAX_NAME)}"
-        facts.append(f"the build may hold {format_bytes(state.machine.memory_budget)} ({where})")
+        facts.append(f"the build's budget is {format_bytes(state.machine.memory_budget)} ({where})")
     return facts + [d.why for d in state.decisions if d.what == GIVEN_UP][-1:]
 
 
