@@ -38,9 +38,10 @@ FIGURES = (
     ("59 % begun", "By make's log, which also counts what runs or waits; before it stands what is done"),
     ("~4.8 GiB", "Expected at its peak; it holds nothing yet"),
     ("3.1/4.8", "A job's memory now, and what is expected at its peak"),
-    ("3.1/4.8?", "That is a guess: jobs like it differ by more than a factor of two"),
+    ("3.1/4.8?", "That is a guess: it was never measured, or jobs like it differ by more than a factor of two"),
     ("5.1/5.2+", "It has exceeded that: it needs what it has held, or more"),
     ("46.7 MiB+", "The peak of a job of under four seconds: between two readings it may have held more"),
+    ("< 44 MiB", "The same of one too short to be measured: at most that, by how jobs like it grew"),
     ("to come", "What running jobs lack to what is expected; less than their sum if they do not peak at once"),
 )
 """What the figures of jobs on the dashboard mean."""
