@@ -118,6 +118,14 @@ def test_memory_that_all_could_take_at_their_fastest_is_ample() -> None:
     assert not is_ample(Situation(view(jobs, ram=64, available=2)), 62 * GIB), "the oldest needs what is left"
 
 
+def test_with_ample_memory_and_nobody_waiting_no_outlook_is_made() -> None:
+    """The peaks do not fit at once, but nothing is near: each second all of them would be made in vain."""
+    jobs = [live(n, curve((0, 0.5), (600, 9), spread=0.3)) for n in range(9)]
+    with mock.patch("stoker.decide.policy.situation.outlook") as made:
+        assert decide(view(jobs, ram=64), 100.0) == ()
+    made.assert_not_called()
+
+
 @given(views(), st.floats(1, 8))
 def test_a_job_that_sleeps_less_is_never_taken_to_grow_less(seen: View, width: float) -> None:
     awake = Situation(replace(seen, running=tuple(replace(job, wants=width) for job in seen.running)))

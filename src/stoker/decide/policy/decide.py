@@ -175,7 +175,8 @@ def _starts(situation: Situation, turn: Turn, now: float, level: int) -> Ruling:
     if slots <= 0 or not (turn.frozen or turn.candidates):
         full = _full(view, level)
         # Of the next seconds, which the brakes have asked for: the whole promise would cost as much as all else here.
-        return Ruling(turn.holds, _waits(view, turn, full, _short_too(situation.soon, turn, full)))
+        short = _short_too(situation.soon, turn, full) if turn.candidates else {}
+        return Ruling(turn.holds, _waits(view, turn, full, short))
     admissions = AdmissionRound(situation, slots, level, now)
     admissions.thaw(turn.frozen)
     if not admissions.decisions:
