@@ -30,7 +30,7 @@ def load_own_rules(path: Path) -> list[Rule]:
     for rule in rules:
         if rule.action != "none":
             raise ConfigError(path, 0, f"{rule.id!r}: only shipped rules may have an 'action'; put it into the remedy")
-        slow = next((p.regex.pattern for p in rule.patterns if cost(p.regex.pattern) > MAX_OWN), None)
+        slow = next((p.expression for p in rule.patterns if cost(p.expression) > MAX_OWN), None)
         if slow is not None:
             fault = f"{rule.id!r}: {slow!r} has too many ways to match; write ^, fewer and shorter {{0,200}}, or *+"
             raise ConfigError(path, 0, fault)

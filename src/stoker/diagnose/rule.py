@@ -1,7 +1,8 @@
 """Defines what a failure rule is, and reads the shipped rules from their YAML files. Knows nothing of logs.
 
-A rule is checked when it is loaded, because a pattern that backtracks without bound would let one hostile line of a
-build's output stop `stoker diagnose`.
+A person's rule is checked when it is loaded, because a pattern that backtracks without bound would let one hostile line
+of a build's output stop `stoker diagnose`. Tests check the shipped rules: to compile all of their expressions takes a
+second, and a log needs some dozens of them.
 """
 
 from __future__ import annotations
@@ -78,12 +79,17 @@ _POSSESSIVE = re.compile(r"(?:[*+?]|\{\d*+,\d*+\})\+")
 _UNBOUNDED = re.compile(r"[*+]|\{\d*+,\}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pattern:
     """`words` are in every line that it matches, so that the regular expression is not tried on most lines."""
 
     words: bytes
-    regex: re.Pattern[str]
+    expression: str
+
+    @functools.cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The expression, compiled when a line first holds the words."""
+        return re.compile(self.expression)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,35 +165,41 @@ class Rule:
 
 @functools.cache
 def shipped_rules() -> tuple[Rule, ...]:
-    """Return the shipped rules, ordered by the names of their files. Raises ConfigError for a faulty one."""
+    """Return the shipped rules, ordered by the names of their files."""
     with resources.as_file(resources.files("stoker.diagnose.rules")) as folder:
-        return tuple(rule for path in sorted(folder.glob("*.yaml")) for rule in load_rules(path))
+        return tuple(
+            rule for path in sorted(folder.glob("*.yaml")) for rule in load_rules(path, patterns_are_good=True)
+        )
 
 
-def load_rules(path: Path) -> list[Rule]:
-    """Return the rules of one file. Raises its first fault as a ConfigError."""
+def load_rules(path: Path, *, patterns_are_good: bool = False) -> list[Rule]:
+    """Return the rules of one file. Raises its first fault as a ConfigError.
+
+    Patterns that are good are not checked, nor whether they find the names that the words of a rule have places for.
+    """
     top = load(path)
-    rules = [_rule(name, section) for name, section in top.sections()]
+    rules = [_rule(name, section, patterns_are_good=patterns_are_good) for name, section in top.sections()]
     if top.errors:
         raise min(top.errors, key=lambda err: err.line)
     return rules
 
 
-def _rule(name: str, section: Section) -> Rule:
+def _rule(name: str, section: Section, *, patterns_are_good: bool) -> Rule:
     section.allow(_KEYS)
     for key in _NEEDED:
         if key not in section:
             section.errors.append(ConfigError(section.path, section.line, f"{name!r} has no {key!r}"))
     if not _ID.fullmatch(name):
         section.errors.append(ConfigError(section.path, section.line, f"{name!r}: names are like 'no-space-left'"))
-    patterns = _patterns(section.section("patterns"))
+    patterns = _patterns(section.section("patterns"), are_good=patterns_are_good)
+    checked = () if patterns_are_good else patterns
     provided = section.choice("provided", ("", *LOOKUPS), "")
     words = " ".join(section.text(key) for key in ("title", "why", "remedy", *TOOLS))
     return Rule(
         id=name,
-        title=_with_names(section, "title", patterns),
-        why=_with_names(section, "why", patterns),
-        remedy=_with_names(section, "remedy", patterns),
+        title=_with_names(section, "title", checked),
+        why=_with_names(section, "why", checked),
+        remedy=_with_names(section, "remedy", checked),
         patterns=patterns,
         examples=tuple(line.replace(LINE_END, "\n") for line in section.text("examples").splitlines() if line.strip()),
         source=_prose(section, "source"),
@@ -209,9 +221,9 @@ def _rule(name: str, section: Section) -> Rule:
         throughout=section.flag("throughout", default=False),
         provided=provided,
         wordless=section.flag("wordless", default=False),
-        remedies={tool: _with_names(section, tool, patterns) for tool in TOOLS if tool in section},
+        remedies={tool: _with_names(section, tool, checked) for tool in TOOLS if tool in section},
         governed=_prose(section, "governed"),
-        each=_with_names(section, "each", patterns) if "each" in section else "",
+        each=_with_names(section, "each", checked) if "each" in section else "",
         echoes=section.words("echoes"),
         continues=section.flag("continues", default=False),
         repeated=section.flag("repeated", default=False),
@@ -236,7 +248,7 @@ def _prose(section: Section, key: str) -> str:
 
 
 def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> str:
-    """Return a paragraph; report a fault if it has a place for a name that no pattern finds."""
+    """Return a paragraph; report a fault if it has a place for a name that none of these patterns finds."""
     text = _prose(section, key)
     for kind in PLACE.findall(text):
         if kind == EACH:
@@ -252,14 +264,14 @@ def _with_names(section: Section, key: str, patterns: tuple[Pattern, ...]) -> st
     return text
 
 
-def _patterns(section: Section) -> tuple[Pattern, ...]:
+def _patterns(section: Section, *, are_good: bool) -> tuple[Pattern, ...]:
     patterns = []
-    for words, pattern in section.scalars():
-        fault = _fault(words, pattern)
+    for words, expression in section.scalars():
+        fault = "" if are_good else _fault(words, expression)
         if fault:
             section.fail(words, fault)
         else:
-            patterns.append(Pattern(words.encode(), re.compile(pattern)))
+            patterns.append(Pattern(words.encode(), expression))
     return tuple(patterns)
 
 
