@@ -91,7 +91,7 @@ class Neighbours:
         if len(above) == NEAR:
             above = above[above.find(b"\n") + 1 :]
         self.line = line
-        self._here = shortened(block.data[start:end])
+        self._here = shortened(block.data[start:end].rstrip(b"\r\n"))  # to make a line end harmless takes long
         self._above, self._below = above, below
 
     def around(self, above: int = ABOVE, below: int = BELOW) -> Around:
