@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from stoker.model import events as ev
@@ -90,10 +91,11 @@ class FakeSource:
 
 
 class Story:
-    """Events one after the other; `at` is in seconds since the start."""
+    """Events one after the other, perhaps after those of another story; `at` is in seconds since the start."""
 
-    def __init__(self) -> None:
-        self.records: list[ev.Record] = []
+    def __init__(self, before: Story | None = None) -> None:
+        self.records: list[ev.Record] = list(before.records) if before else []
+        self._before = (list(self.records), before.state if before else BuildState())
 
     def add(self, at: float, *events: ev.Event) -> Story:
         self.records += [ev.Record(len(self.records) + 1 + i, START + at, event) for i, event in enumerate(events)]
@@ -101,7 +103,11 @@ class Story:
 
     @property
     def state(self) -> BuildState:
-        return reduce_all(self.records)
+        """What a viewer sees; the other story's state is known already, unless a test has changed its records here."""
+        before, state = self._before
+        if self.records[: len(before)] != before:
+            return reduce_all(self.records)
+        return reduce_all(self.records[len(before) :], state)
 
 
 STARTED = ev.BuildStarted(
@@ -180,8 +186,9 @@ def started() -> Story:
     return Story().add(0, STARTED, ev.EngineStarted(4, adopted=False), ev.StepStarted(2, 4, "build", ("ninja",), 99))
 
 
-def running(count: int = 12, machine: MachineSample = MACHINE) -> Story:
-    """A build in full swing, an hour in."""
+@cache
+def _an_hour(machine: MachineSample) -> Story:
+    """What has happened in a build that is an hour in: many tests go on from there."""
     story = started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src/build", "1.13.2", 48))
     story.add(6, ev.SchedulerPlanned(1, 6579, "dry-run", {"cxx": 6000, "nvcc": 500}))
     for i in range(1204):
@@ -191,6 +198,12 @@ def running(count: int = 12, machine: MachineSample = MACHINE) -> Story:
         own = 2 + 17 * abs(i % 40 - 20) / 20
         swing = replace(machine, memory_used=int((own + 4.8) * GIB), cpu_percent=40 + i % 60)
         story.add(10 + i * 30, replace(sampled(0, swing), build_rss=int(own * GIB), build_cpu=16.0 * (30 + i % 60)))
+    return Story(story)  # which knows the state
+
+
+def running(count: int = 12, machine: MachineSample = MACHINE) -> Story:
+    """A build in full swing, an hour in."""
+    story = Story(_an_hour(machine))
     story.add(3700, *jobs(count, 3700), ev.Estimated(1650, 1440, 1860))
     story.add(
         3650, ev.Decided("governor", "12→11 hold flash_bwd_hdim256", "needs ~9.1 GiB, 6.2 unpromised above the reserve")
@@ -207,10 +220,9 @@ NOW = 3723.0
 RAMDISK = RamDisk("/dev/shm/stoker-ram-x", int(0.7 * GIB), 4 * GIB, 20 * GIB)
 
 
-def governed(
-    count: int = 12, on_deck: int = 40, *, level: ev.LevelSet | None = None, ramdisk: RamDisk | None = None
-) -> Story:
-    """A build short of memory, an hour in: one job is frozen, and many are on deck."""
+@cache
+def _an_hour_of_memory() -> Story:
+    """The same of a build that is short of memory."""
     story = started().add(5, ev.SchedulerStarted(1, "ninja", 100, "/src/build", "1.13.2", 128))
     story.add(6, ev.SchedulerPlanned(1, 6579, "dry-run", {"cxx": 6000, "nvcc": 500}), ev.LevelSet("auto", 16))
     for i in range(1204):
@@ -218,6 +230,14 @@ def governed(
     for i in range(60):
         swing = replace(MACHINE, memory_used=int((30 + 20 * abs(i % 20 - 10) / 10) * GIB), cpu_percent=60 + i % 40)
         story.add(10 + i * 60, replace(sampled(0, swing), build_rss=int((25 + i % 20) * GIB)))
+    return Story(story)
+
+
+def governed(
+    count: int = 12, on_deck: int = 40, *, level: ev.LevelSet | None = None, ramdisk: RamDisk | None = None
+) -> Story:
+    """A build short of memory, an hour in: one job is frozen, and many are on deck."""
+    story = Story(_an_hour_of_memory())
     story.add(3650, *governed_jobs(count, on_deck))
     story.add(3655, ev.JobMoved(FROZEN_JID, "frozen"))
     waiting = tuple(range(count + 1, count + on_deck + 1))
