@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
@@ -61,6 +62,22 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def _has_one_of(file: Path, words: Sequence[bytes]) -> bool:
     text = file.read_bytes()
     return any(word in text for word in words)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each worker of `pytest -n` import other files first. In a fresh copy they would all rewrite the assertions of
+    the same file at the same time, which takes each of them three times as long as all imports; what one of them has
+    rewritten, the others read."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return
+    named = [Path(word.partition("::")[0]) for word in session.config.args]
+    files = sorted(file for path in named for file in ([path] if path.is_file() else path.rglob("test_*.py")))
+    share = int(worker["workerid"].removeprefix("gw"))
+    for file in files[share :: worker["workercount"]]:
+        if pytest_ignore_collect(file, session.config) is None:
+            with contextlib.suppress(Exception, pytest.skip.Exception):  # is reported where the file's turn comes
+                pytest.Module.from_parent(session, path=file.absolute()).obj  # noqa: B018  # imports it
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
