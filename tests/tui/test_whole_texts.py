@@ -54,11 +54,9 @@ async def test_the_end_of_a_build_whose_folder_is_gone_says_so_wherever_it_would
 
 async def test_the_end_names_the_output_in_a_way_that_can_be_copied() -> None:
     state = replace(builds.failed().state, log_path=f"/{'long/' * 14}output.log")
-    async with shown(FakeSource(state, "ended")) as (app, pilot):
-        assert "log      stoker log b1  (" in text_of(app)
-        await pilot.resize_terminal(120, 40)
-        await settle(pilot)
-        assert f"log      {state.log_path}  (" in text_of(app)
+    for size, named in (((80, 24), "stoker log b1"), ((120, 40), state.log_path)):
+        async with shown(FakeSource(state, "ended"), size=size) as (app, _pilot):
+            assert f"log      {named}  (" in text_of(app)
 
 
 async def test_a_failure_of_a_running_build_says_when_its_cause_is_looked_for_and_what_can_be_done() -> None:
