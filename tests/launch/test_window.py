@@ -80,6 +80,12 @@ def test_a_number_for_a_front_end_stays_and_they_are_told(command: str) -> None:
     assert "-j4 is your limit" in result.note
 
 
+def test_make_is_told_to_keep_its_j_and_to_drop_the_number() -> None:
+    """Without -j it runs one job at a time."""
+    assert prepared(["make", "-j2"], 24, None, {}).note.endswith("write -j without a number to let stoker decide")
+    assert prepared(["ninja", "-j2"], 24, None, {}).note.endswith("leave it out to let stoker decide")
+
+
 def test_a_number_in_makeflags_stays_whatever_level_is_wished() -> None:
     result = prepared(["make", "all"], 24, 9, {"MAKEFLAGS": "-j4"})
     assert result.words == ("make", "all")

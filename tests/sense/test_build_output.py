@@ -171,6 +171,7 @@ def test_what_only_looks_alike_is_nothing(log: Path, text: bytes) -> None:
             4,
         ),
         (b"make: *** [old-style] Error 127", "old-style", 127),
+        (b"make: *** [<builtin>: b.o] Error 1", "b.o", 1),
         (b"make: *** [Makefile:3: all] Killed", "all", 137),
         (b"make: *** [all] Segmentation fault (core dumped)", "all", 139),
         (b"make: *** [all] Deleted by gremlins", "all", None),

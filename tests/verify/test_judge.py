@@ -540,3 +540,10 @@ def test_a_file_of_which_no_gpu_runs_all_is_called_that_without_a_gpu_to_judge_f
     assert (found.what if found is not None else "") == (
         f"no GPU runs all of it: at best, {lacking} and fail when they are used" if lacking else ""
     )
+
+
+def test_the_bytes_of_a_file_are_those_of_the_architectures_that_are_listed() -> None:
+    """They are added up by people: nvcc's stub for sm_75 stands in no list."""
+    file = binary("sm_80", "sm_90")
+    stub = HeldArch("cubin", "sm_75", 1, 1520, 0, 1)
+    assert replace(file, archs=(*file.archs, stub)).device_bytes == file.device_bytes == 2000

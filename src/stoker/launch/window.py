@@ -163,11 +163,11 @@ def _make(words: Sequence[str], window: int, jobs: int | None, environ: Mapping[
     if arguments.builds_nothing:
         return Prepared(tuple(words))
     if arguments.width is not None:
-        return Prepared(tuple(words), note=_kept(arguments.width), width=arguments.width)
+        return Prepared(tuple(words), note=_kept(arguments.width, instead=_BARE), width=arguments.width)
     flags = environ.get("MAKEFLAGS", "")
     wide = width_of_makeflags(flags)  # 1 if they have no -j
     if not arguments.width_given and wide is not None and wide > 1:
-        return Prepared(tuple(words), note=_kept(wide, " in MAKEFLAGS"), width=wide)
+        return Prepared(tuple(words), note=_kept(wide, " in MAKEFLAGS", instead=_BARE), width=wide)
     if arguments.width_given or jobs is not None or wide is None:
         return Prepared(_with_option(words, f"-j{window}"), width=window)
     note = "make without -j runs one job at a time; write make -j to let stoker decide"
@@ -180,5 +180,9 @@ def _with_option(words: Sequence[str], option: str) -> tuple[str, ...]:
     return (*words[:end], option, *words[end:])
 
 
-def _kept(width: int, where: str = "") -> str:
-    return f"-j{width}{where} is your limit; leave it out to let stoker decide"
+_BARE = "write -j without a number"
+"""Without -j make runs one job at a time."""
+
+
+def _kept(width: int, where: str = "", instead: str = "leave it out") -> str:
+    return f"-j{width}{where} is your limit; {instead} to let stoker decide"

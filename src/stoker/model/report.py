@@ -104,8 +104,8 @@ class FileReport:
 
     @property
     def device_bytes(self) -> int:
-        """Bytes of device code."""
-        return sum(a.bytes for a in self.archs)
+        """Bytes of device code for architectures with a kernel: nvcc links a stub for another into every file."""
+        return sum(a.bytes for a in self.code)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ _MARKER = re.compile(
     re.MULTILINE,
 )
 _MAKE_ERROR = re.compile(
-    rb"\[(?:[^\s:\]]+:\d+: )?(?P<target>[^\]]+)\] (?:Error (?P<code>\d{1,3})|(?P<word>[A-Z][^\r\n]*))"
+    rb"\[(?:(?:[^\s:\]]+:\d+|<builtin>): )?(?P<target>[^\]]+)\] (?:Error (?P<code>\d{1,3})|(?P<word>[A-Z][^\r\n]*))"
 )
 _SIGNALLED = {
     b"Hangup": 129,
