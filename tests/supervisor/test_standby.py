@@ -131,7 +131,10 @@ def test_a_supervisor_that_is_killed_over_the_fork_of_a_step_loses_none_and_runs
 
 
 def test_a_question_that_a_killed_supervisor_asked_is_answered_to_its_standby(start: Start, tmp_path: Path) -> None:
-    paths = start("sh", "-c", "echo ran >>ran; [ $(wc -l <ran) -gt 1 ] && exit 6; exit 5", engine=ANSWERS)
+    script = "echo ran >>ran; [ $(wc -l <ran) -gt 1 ] && exit 6; until [ -e go ]; do sleep 0.05; done; exit 5"
+    paths = start("sh", "-c", script, engine=ANSWERS)
+    until((paths.root / "heartbeat").exists)  # before, nobody would be asked
+    (tmp_path / "go").touch()
     until((paths.root / "ended.json").exists)
     kill_supervisor(paths)
     (paths.root / "answer").touch()
