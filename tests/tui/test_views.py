@@ -442,12 +442,12 @@ def test_the_chart_of_an_ended_build_reaches_its_end_and_is_empty_where_nothing_
         story.add(second, builds.sampled(0))
     state = story.add(13, ev.BuildEnded("done", 0, "")).state
     lines = [text_of(line) for line in timeline_page.memory_of_life(state, 80, 10, UNICODE)]
-    assert lines[-1].split() == ["0:05", "0:10"]
+    assert lines[-1].split()[-1] == "0:12"
     lowest = lines[-3].ljust(80)
     assert lowest[20] == UNICODE.block
     assert not lowest[70:].strip()
     page = [text_of(line) for line in timeline_page.timeline(at(state, 13), 80, 24, UNICODE)]
-    assert page[-1].split() == ["0:05", "0:10"]
+    assert page[-1].split()[-1] == "0:12"
 
 
 def test_the_clock_ticks_between_updates_and_never_back() -> None:

@@ -124,16 +124,18 @@ def _merged(cells: Sequence[Part]) -> list[Part]:
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 """Seconds between two labels of a time axis."""
 
-MOST_STEPS = 5
-"""Between the labels of an axis: six labels of `1:02:20` fit into 72 columns."""
+LABEL_COLUMNS = 9
+"""Columns for one label and what is around it: `1:02:20` takes seven."""
+
+MOST_LABELS = 8
 
 
-def time_labels(begin: float, end: float) -> list[tuple[float, str]]:
+def time_labels(begin: float, end: float, columns: int) -> list[tuple[float, str]]:
     """Return round times from `begin` to `end`, in seconds since the build's start, with their shares of the width."""
     span = max(end - begin, 1.0)
-    step = next(
-        (step for step in STEPS if span <= MOST_STEPS * step), STEPS[-1] * math.ceil(span / STEPS[-1] / MOST_STEPS)
-    )
+    most = max(2, min(MOST_LABELS, columns // LABEL_COLUMNS)) - 1
+    days = math.ceil(span / STEPS[-1] / most)
+    step = next((step for step in STEPS if span <= most * step), STEPS[-1] * days)
     first = math.ceil(begin / step)
     times = [step * number for number in range(first, math.floor((begin + span) / step) + 1)]
     return [((time - begin) / span, format_duration(time)) for time in times]

@@ -140,7 +140,7 @@ def timeline(m: Moment, width: int, height: int, g: Glyphs, view: TimelineView =
     signs = [_signs(width, g)] if height >= LEGEND_FROM else []
     lines += _charts(m, columns, height - len(lines) - detail - len(signs), g, (start, end))
     offset = start - state.started
-    labels = time_labels(offset, offset + end - start)
+    labels = time_labels(offset, offset + end - start, columns)
     marked = _decision_marks(decisions_of(state, view.words), start, end, g)
     lines += [*signs, marks("decisions", columns, marked), *time_axis(columns, labels, g)]
     if view.at is None:
@@ -178,8 +178,9 @@ def memory_of_life(state: BuildState, width: int, rows: int, g: Glyphs) -> list[
         return []
     span = _whole_span(state)
     lines = _memory(state, width - AXIS_WIDTH, rows - 3, g, _with_end(state, points), span)
-    labels = time_labels(span[0] - state.started, span[1] - state.started)
-    return [*lines, *time_axis(width - AXIS_WIDTH, labels, g)]
+    columns = width - AXIS_WIDTH
+    labels = time_labels(span[0] - state.started, span[1] - state.started, columns)
+    return [*lines, *time_axis(columns, labels, g)]
 
 
 def _memory(
