@@ -306,7 +306,8 @@ async def test_the_timeline_names_the_jobs_and_the_decision_of_a_moment() -> Non
         text = text_of(app)
         assert "third_party/flash_bwd_hdim256_bf16_causal_sm80.cu.o" in text
         assert "descriptor.cc.o  1.1 GiB left" in text
-        assert text.splitlines()[-7].split() == ["35:00", "40:00", "45:00", "50:00", "55:00", "1:00:00"], "the second half"
+        half = ["35:00", "40:00", "45:00", "50:00", "55:00", "1:00:00"]
+        assert text.splitlines()[-7].split() == half
         await pilot.press("escape")
         await settle(pilot)
         assert isinstance(app.screen, TimelineScreen)

@@ -22,7 +22,7 @@ from stoker.show.tui.pages.chart import time_labels
     ],
 )
 def test_labels_are_round_times_none_of_which_comes_twice(begin: float, end: float, labels: str) -> None:
-    assert " ".join(label for _, label in time_labels(begin, end, 70)) == labels
+    assert " ".join(label for _, label in time_labels(begin, end, 56)) == labels
 
 
 def test_a_label_stands_at_its_time() -> None:

@@ -124,7 +124,7 @@ def _merged(cells: Sequence[Part]) -> list[Part]:
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 """Seconds between two labels of a time axis."""
 
-LABEL_COLUMNS = 9
+LABEL_COLUMNS = 8
 """Columns for one label and what is around it: `1:02:20` takes seven."""
 
 MOST_LABELS = 8
