@@ -12,6 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+def _lacking(*tools: str) -> str:
+    gone = [tool for tool in tools if shutil.which(tool) is None]
+    return f"it needs {' and '.join(gone)}" if gone else ""
+
+
 def memory_groups() -> str:
     """What is missing for builds in memory groups."""
     folder = Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -22,31 +27,27 @@ def memory_groups() -> str:
 
 def compilers() -> str:
     """What is missing for real C++ builds."""
-    gone = [tool for tool in ("g++", "cmake") if shutil.which(tool) is None]
-    return f"it needs {' and '.join(gone)}" if gone else ""
+    return _lacking("g++", "cmake")
 
 
 def distcc() -> str:
     """What is missing for builds behind distcc."""
-    gone = [tool for tool in ("g++", "distcc", "distccd") if shutil.which(tool) is None]
-    return f"it needs {' and '.join(gone)}" if gone else ""
+    return _lacking("g++", "distcc", "distccd")
 
 
 def sources() -> str:
     """What is missing to fetch C and C++ projects of others and to build them with CMake."""
-    return "it needs apt-get" if shutil.which("apt-get") is None else compilers()
+    return _lacking("apt-get") or compilers()
 
 
 def other_projects() -> str:
     """What is missing to fetch and build projects of others."""
-    gone = [tool for tool in ("apt-get", "meson", "gfortran", "ninja") if shutil.which(tool) is None]
-    return f"it needs {' and '.join(gone)}" if gone else memory_groups()
+    return _lacking("apt-get", "meson", "gfortran", "ninja") or memory_groups()
 
 
 def gpu() -> str:
     """What is missing to compile for a GPU and to run that."""
-    gone = [tool for tool in ("nvcc", "nvidia-smi") if shutil.which(tool) is None]
-    return f"it needs {' and '.join(gone)}" if gone else ""
+    return _lacking("nvcc", "nvidia-smi")
 
 
 @dataclass(frozen=True, slots=True)

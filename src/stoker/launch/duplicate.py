@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from stoker.config.paths import BuildPaths
 from stoker.contract.spec_file import BuildSpec
 from stoker.contract.strict_json import load_or_none
 from stoker.launch.refusals import DuplicateBuildError
@@ -26,9 +25,19 @@ LONGEST = 400
 """Characters of a command that is printed for copying; of a longer one only what to add to it is said."""
 
 
-def check_alone(words: Sequence[str], folder: str, anyway: Sequence[str]) -> None:
+LiveSpecs = Mapping[str, BuildSpec]
+"""What each running build was asked to do, by its ID."""
+
+
+def live_specs() -> LiveSpecs:
+    """Read what every running build was asked to do."""
+    found = {paths.id: load_or_none(BuildSpec, paths.spec) for paths in build_folders() if runs(paths)}
+    return {build: spec for build, spec in found.items() if spec is not None}
+
+
+def check_alone(words: Sequence[str], folder: str, anyway: Sequence[str], live: LiveSpecs) -> None:
     """Refuse to start `words` in `folder` a second time; the command `anyway` would. Raises DuplicateBuildError."""
-    same = {paths.id for paths in build_folders() if runs(paths) and _is_of(paths, words, folder)}
+    same = {build for build, spec in live.items() if (spec.cwd, spec.words) == (folder, tuple(words))}
     if not same:
         return
     from stoker.record.builds import live_builds  # it reads journals, for which nearly no build has to wait
@@ -42,16 +51,15 @@ def check_alone(words: Sequence[str], folder: str, anyway: Sequence[str]) -> Non
             )
 
 
-def beside(words: Sequence[str], folder: str) -> tuple[str, ...]:
+def beside(words: Sequence[str], folder: str, live: LiveSpecs) -> tuple[str, ...]:
     """Return a warning for each live build that runs the same tool in the same build folder with other arguments: make
     and ninja don't lock it."""
     if not words or Path(words[0]).name not in _TOOLS:
         return ()
     return tuple(
-        f"{paths.id} builds in this folder too, with {clean(shlex.join(spec.words), LONGEST_BESIDE)}: "
+        f"{build} builds in this folder too, with {clean(shlex.join(spec.words), LONGEST_BESIDE)}: "
         "both may write the same files"
-        for paths in build_folders()
-        if runs(paths) and (spec := load_or_none(BuildSpec, paths.spec)) is not None
+        for build, spec in live.items()
         if spec.words and place(spec.words, spec.cwd) == place(words, folder)
     )
 
@@ -67,11 +75,6 @@ _TOOLS = frozenset({"make", "gmake", "ninja", "ninja-build", "samu", "cmake", "m
 
 _FOLDER_OPTIONS = frozenset({"-C", "--directory", "--build"})
 """Of make and ninja, make's long one, and cmake's."""
-
-
-def _is_of(paths: BuildPaths, words: Sequence[str], folder: str) -> bool:
-    spec = load_or_none(BuildSpec, paths.spec)
-    return spec is not None and (spec.cwd, spec.words) == (folder, tuple(words))
 
 
 def _copyable(command: Sequence[str]) -> str:

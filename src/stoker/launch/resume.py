@@ -17,7 +17,7 @@ from typing import IO
 from stoker.config.paths import BuildPaths, build_paths, builds_dir
 from stoker.contract.spec_file import BuildSpec, PersonsDecision
 from stoker.contract.strict_json import load_or_none
-from stoker.launch.duplicate import check_alone
+from stoker.launch.duplicate import check_alone, live_specs
 from stoker.launch.from_command import command_build, memory_limit_here
 from stoker.launch.notify import notify_command
 from stoker.launch.refusals import CannotResumeError, DuplicateBuildError, RequestError
@@ -154,7 +154,7 @@ def _request(
     if not wish.again:
         try:
             remedy = ("--remedy",) if wish.remedy else ()
-            check_alone(old.words, old.cwd, ("stoker", "run", "--again", "--resume", *remedy, paths.id))
+            check_alone(old.words, old.cwd, ("stoker", "run", "--again", "--resume", *remedy, paths.id), live_specs())
         except DuplicateBuildError as err:
             raise CannotResumeError(str(err)) from err
     kept = load_environment(paths.environment, os.environ)

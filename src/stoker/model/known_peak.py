@@ -47,6 +47,11 @@ class KnownPeak(NamedTuple):
         return (0, self.bytes) if self.how == "less" else (self.bytes, self.bytes)
 
 
+def peak_rank(peak: KnownPeak | None) -> tuple[int, int]:
+    """Return by what a job is sorted, also one of which nothing is known."""
+    return peak.rank if peak is not None else (0, 0)
+
+
 def known_peak(seconds: float, seen: int | None, limit: int | None) -> KnownPeak | None:
     """Return the peak of a job that ran so long, was seen to hold `seen` bytes and held at most `limit`; None where
     nothing is known."""

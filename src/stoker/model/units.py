@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -86,6 +87,17 @@ def format_rough(seconds: float) -> str:
     if hours >= 10:
         return f"{round(seconds / 3600)} h"
     return f"{hours} h {minutes:02} min"
+
+
+CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+"""Seconds between two marks on a time axis that people read easily."""
+
+
+def clock_step(span: float, most: float) -> float:
+    """Return the seconds between the marks of an axis of `span` seconds: the least of CLOCK_STEPS, or days, that makes
+    at most so many of it."""
+    days = CLOCK_STEPS[-1] * math.ceil(span / CLOCK_STEPS[-1] / most)
+    return next((step for step in CLOCK_STEPS if span <= most * step), days)
 
 
 def format_band(low: float, high: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from xml.sax.saxutils import escape
 
 from stoker.model.text import clean
-from stoker.model.units import format_bytes, format_duration
+from stoker.model.units import clock_step, format_bytes, format_duration
 from stoker.report.job_records import JobRecord
 from stoker.report.lanes import lanes
 from stoker.report.recorded import MachinePoint, RecordedBuild
@@ -179,16 +179,12 @@ def _across(build: RecordedBuild) -> Place:
 
 def _time_axis(build: RecordedBuild, top: float, bottom: float) -> list[str]:
     across, parts = _across(build), []
-    step = next((s for s in _CLOCK_STEPS if build.seconds / s <= 2 * STEPS), build.seconds / STEPS)
+    step = clock_step(build.seconds, 2 * STEPS)
     for n in range(int(build.seconds / step) + 1):
         x = across(build.started + n * step)
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{top:.1f}" y2="{bottom:.1f}"/>')
         parts.append(_text(x, bottom + 15, format_duration(n * step), anchor="middle"))
     return parts
-
-
-_CLOCK_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
-"""Seconds between two marks on a time axis."""
 
 
 def _step(top: float) -> float:

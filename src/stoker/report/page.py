@@ -20,7 +20,7 @@ from stoker.report.html import Figure, cards, document, folded, paragraph, secti
 from stoker.report.job_records import JobRecord
 from stoker.report.phases import phases, targets, together, waits
 from stoker.report.recorded import RecordedBuild
-from stoker.report.summary import STOKER, cpu_text, peak_rank, peak_text, size
+from stoker.report.summary import STOKER, cpu_text, largest_first, peak_text, size
 from stoker.report.wait_causes import cause_in_words
 from stoker.report.whatif import WhatIf
 from stoker.show import killed_text, verification_text
@@ -57,7 +57,7 @@ def page(build: RecordedBuild, extras: Extras | None = None) -> str:
             section("What it would have been", _on_paper(build, extras)),
             section("Where the time went", _phases(build), _targets(build)),
             section("Slowest jobs", _ranked(build, sorted(build.jobs, key=lambda j: j.seconds, reverse=True))),
-            section("Largest jobs", _ranked(build, sorted(build.jobs, key=peak_rank, reverse=True))),
+            section("Largest jobs", _ranked(build, largest_first(build.jobs))),
             section("Killed and run again", _killed(build)),
             section("What went wrong", _failures(state)),
             section("Compiler cache", _cache(state)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stoker.model.known_peak import peak_rank
 from stoker.model.status import status_of
 from stoker.model.units import format_bytes, format_duration
 from stoker.report.arch_costs import ArchCosts, cost_rows
@@ -56,7 +57,7 @@ def brief(build: RecordedBuild, archs: ArchCosts) -> Brief:
         _phases(build),
         _critical(build),
         _ranked("slowest jobs", sorted(build.jobs, key=lambda j: j.seconds, reverse=True)),
-        _ranked("largest jobs", sorted(build.jobs, key=peak_rank, reverse=True)),
+        _ranked("largest jobs", largest_first(build.jobs)),
         _killed(build),
         _waits(build),
         BriefTable("cost of each GPU architecture", *cost_rows(archs)),
@@ -164,9 +165,9 @@ def peak_text(job: JobRecord) -> str:
     return job.known_peak.text if job.known_peak is not None else ""
 
 
-def peak_rank(job: JobRecord) -> tuple[int, int]:
-    """Sorts jobs by the most that they held."""
-    return job.known_peak.rank if job.known_peak is not None else (0, 0)
+def largest_first(jobs: Iterable[JobRecord]) -> list[JobRecord]:
+    """Sort jobs by the most that they held."""
+    return sorted(jobs, key=lambda job: peak_rank(job.known_peak), reverse=True)
 
 
 def size(peak: int) -> str:

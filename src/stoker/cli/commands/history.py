@@ -19,7 +19,7 @@ from stoker.cli.errors import FAILURE, CliError
 from stoker.cli.recorded_build import progress
 from stoker.cli.recorded_screens import full_screen_fits, show_history
 from stoker.config.paths import build_paths, history_path
-from stoker.model.known_peak import limit_text
+from stoker.model.known_peak import limit_text, peak_rank
 from stoker.model.state import BuildState, FinishedJob
 from stoker.model.text import clean
 from stoker.model.tool import TOOL_NAMES, tool_name
@@ -149,18 +149,14 @@ def _print_jobs(states: Sequence[BuildState], count: int) -> None:
     heaviest: dict[str, FinishedJob] = {}
     for job in (job for state in states for job in state.history.heaviest if _succeeded(job, state)):
         known = heaviest.get(job.output)
-        if known is None or _rank(job) > _rank(known):
+        if known is None or peak_rank(job.peak) > peak_rank(known.peak):
             heaviest[job.output] = job
-    jobs = sorted(heaviest.values(), key=_rank, reverse=True)[:count]
+    jobs = sorted(heaviest.values(), key=lambda job: peak_rank(job.peak), reverse=True)[:count]
     if jobs:
         print(f"\n{'peak':>9}  {'took':>8}  {'tool':<7}  heaviest jobs")
     for job in jobs:
         tool, peak = tool_name(job.tool, job.output, is_c=job.is_c), job.peak.text if job.peak is not None else ""
         print(f"{peak:>9}  {format_duration(job.seconds):>8}  {tool:<7}  {clean(job.output)}")
-
-
-def _rank(job: FinishedJob) -> tuple[int, int]:
-    return job.peak.rank if job.peak is not None else (0, 0)
 
 
 def _build_line(line: TrendLine) -> str:

@@ -12,7 +12,7 @@ from stoker.cli.errors import CliError
 from stoker.cli.narration import say, warn
 from stoker.cli.screen import Screen, pick_screen
 from stoker.config.paths import BuildPaths
-from stoker.launch.duplicate import beside, check_alone
+from stoker.launch.duplicate import beside, check_alone, live_specs
 from stoker.launch.from_command import above_limit, bytes_of, check_command, command_build, default_name
 from stoker.launch.notify import notify_command
 from stoker.launch.request import BuildRequest
@@ -131,9 +131,10 @@ def _start(args: argparse.Namespace, make: Callable[[str], BuildRequest]) -> int
 
     def checked(folder: str) -> BuildRequest:
         request = made(folder)
+        words, live = request.spec.words, live_specs()
         if not args.again:
-            check_alone(request.spec.words, folder, ("stoker", "run", "--again", *args.given[1:]))
-        others = beside(request.spec.words, folder)
+            check_alone(words, folder, ("stoker", "run", "--again", *args.given[1:]), live)
+        others = beside(words, folder, live)
         for text in others if args.detach else ():
             warn(text)
         return request.noticing(*others)

@@ -62,16 +62,17 @@ class Sampler:
         held = held_by(process for process in processes.values() if process.pid not in ended)
         activity = "" if busy else _activity(processes)
         alone = {} if busy else compilers(processes.values(), now)
-        self._count_compilations(set() if busy else compilations(processes))
+        self._count_compilations(processes, set() if busy else compilations(processes))
         machine = self._machine.read(now, held, jobs, load_held=round(self._held_load.measure(processes, now), 2))
         build = self._machine.build_holds
         cpu = self._cpu.measure(processes, now)
         return Measured(machine, build, len(processes), self._written, activity, alone, cpu, self._compiled)
 
-    def _count_compilations(self, running: set[tuple[int, int]]) -> None:
-        """Count those that were not seen before: nvcc runs one pass after the other, with gaps."""
+    def _count_compilations(self, processes: Mapping[int, Process], running: set[tuple[int, int]]) -> None:
+        """Count the new ones and forget the ended: nvcc runs one pass after the other, with gaps."""
         self._compiled += len(running - self._known)
-        self._known |= running
+        living = {key for key in self._known if (process := processes.get(key[0])) and process.start_ticks == key[1]}
+        self._known = living | running
 
     def count_written(self) -> int:
         """Count again what the build wrote to disks: also at its very end, after the last link has been waited for."""

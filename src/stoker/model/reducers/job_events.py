@@ -7,7 +7,7 @@ from collections.abc import Callable
 from stoker.model import events as ev
 from stoker.model.evolve import evolve
 from stoker.model.killed import death_of
-from stoker.model.known_peak import limit_of
+from stoker.model.known_peak import limit_of, peak_rank
 from stoker.model.reducers import Reducers, scheduler_events
 from stoker.model.reducers.kill_events import with_end, with_lost
 from stoker.model.state import MAX_RECENT, BuildState, Fate, FinishedJob, HeldJob, Job, JobHistory, Scheduler
@@ -199,7 +199,7 @@ def _with_finished(history: JobHistory, job: FinishedJob) -> JobHistory:
         by_tool = {**by_tool, job.tool: by_tool.get(job.tool, 0) + 1}
     return JobHistory(
         _with_recent(history.recent, job),
-        _ranked(history.heaviest, job, _peak_rank) if job.peak_rss else history.heaviest,
+        _ranked(history.heaviest, job, lambda j: peak_rank(j.peak)) if job.peak_rss else history.heaviest,
         _ranked(history.slowest, job, lambda j: (j.seconds,)),
         by_tool,
     )
@@ -212,10 +212,6 @@ def _with_recent(recent: tuple[FinishedJob, ...], job: FinishedJob) -> tuple[Fin
         return (*recent, job)
     oldest = next((i for i, j in enumerate(recent) if j.outcome in ("ok", "unknown")), 0)
     return (*recent[:oldest], *recent[oldest + 1 :], job)
-
-
-def _peak_rank(job: FinishedJob) -> tuple[int, int]:
-    return job.peak.rank if job.peak is not None else (0, 0)
 
 
 def _ranked(

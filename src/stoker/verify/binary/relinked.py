@@ -56,9 +56,11 @@ def wrappers(source: ByteSource, elf: Elf) -> list[tuple[int, int]]:
 def read_relinked(source: ByteSource, elf: Elf, deadline: Deadline) -> Relinked | None:
     """Return what one device link left for the driver; None if there is no PTX, or not just one such link. Raises
     UnreadableError."""
-    results = [address for version, address in wrappers(source, elf) if version == LINKED_WRAPPER]
     linked, pieces = elf.named(LINKED), elf.named(RELOCATABLE)
-    if len(results) != 1 or len(linked) != 1 or len(pieces) != 1:
+    if len(linked) != 1 or len(pieces) != 1:
+        return None
+    results = [address for version, address in wrappers(source, elf) if version == LINKED_WRAPPER]
+    if len(results) != 1:
         return None
     images = _pieces(source, pieces[0], deadline)
     names = _names(source, elf)

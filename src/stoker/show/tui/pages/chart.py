@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from stoker.model.units import format_bytes, format_duration
+from stoker.model.units import clock_step, format_bytes, format_duration
 from stoker.show.tui.pages.lines import Line, Part, pad
 from stoker.show.tui.terminal.glyphs import Glyphs
 
@@ -121,9 +121,6 @@ def _merged(cells: Sequence[Part]) -> list[Part]:
     return merged
 
 
-STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
-"""Seconds between two labels of a time axis."""
-
 LABEL_COLUMNS = 8
 """Columns for one label and what is around it: `1:02:20` takes seven."""
 
@@ -133,9 +130,7 @@ MOST_LABELS = 8
 def time_labels(begin: float, end: float, columns: int) -> list[tuple[float, str]]:
     """Return round times from `begin` to `end`, in seconds since the build's start, with their shares of the width."""
     span = max(end - begin, 1.0)
-    most = max(2, min(MOST_LABELS, columns // LABEL_COLUMNS)) - 1
-    days = math.ceil(span / STEPS[-1] / most)
-    step = next((step for step in STEPS if span <= most * step), STEPS[-1] * days)
+    step = clock_step(span, max(2, min(MOST_LABELS, columns // LABEL_COLUMNS)) - 1)
     first = math.ceil(begin / step)
     times = [step * number for number in range(first, math.floor((begin + span) / step) + 1)]
     return [((time - begin) / span, format_duration(time)) for time in times]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from stoker.model.known_peak import peak_rank
 from stoker.model.progress import progress_of
 from stoker.model.state import BuildState, DecisionEntry, Notice
 from stoker.model.timeline import TimelinePoint
@@ -334,7 +335,7 @@ def _jobs_at(state: BuildState, at: float) -> Iterator[_Known]:
     ended = {(job.output, job.ended): job for job in (*history.recent, *history.heaviest, *history.slowest)}
     for past in ended.values():
         if past.ended - past.stood - past.seconds <= at <= past.ended:
-            peak = past.peak.rank[0] if past.peak is not None else 0
+            peak = peak_rank(past.peak)[0]
             yield _Known(peak, past.output, past.output in frozen, ended=True)
     for job in (*state.jobs.values(), *state.leaving.values()):
         if job.running_since is not None and job.running_since <= at:
